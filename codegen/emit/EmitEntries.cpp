@@ -22,9 +22,11 @@ plan::DType dtypeOf(Type type) {
       .Case([](IntegerType integer) {
         switch (integer.getWidth()) {
         case 64:
-          return plan::INT64;
+          return integer.isUnsigned() ? plan::UINT64 : plan::INT64;
         case 32:
-          return plan::INT32;
+          return integer.isUnsigned() ? plan::UINT32 : plan::INT32;
+        case 16:
+          return integer.isUnsigned() ? plan::UINT16 : plan::INT16;
         case 8:
           return integer.isUnsigned() ? plan::UINT8 : plan::INT8;
         case 1:

@@ -1,6 +1,6 @@
 // What math ops of kernels call on a GPU, under the names that MLIR's lowering
 // gives them.
-#include "runtime/cuda/kernels/Functions.h"
+#include "runtime/cuda/kernels/InverseFunctions.h"
 
 namespace of = shardc::runtime::cuda;
 
@@ -28,6 +28,12 @@ SHARDC_FUNCTION(erf, errorFunction)
   }
 SHARDC_WIDE_FUNCTION(sin, sine)
 SHARDC_WIDE_FUNCTION(cos, cosine)
+SHARDC_WIDE_FUNCTION(asin, inverseSine)
+SHARDC_WIDE_FUNCTION(acos, inverseCosine)
+SHARDC_WIDE_FUNCTION(atan, inverseTangent)
+SHARDC_WIDE_FUNCTION(asinh, inverseHyperbolicSine)
+SHARDC_WIDE_FUNCTION(acosh, inverseHyperbolicCosine)
+SHARDC_WIDE_FUNCTION(atanh, inverseHyperbolicTangent)
 
 #define SHARDC_WIDE_FUNCTION_OF_TWO(name, function)                            \
   extern "C" __attribute__((device)) double __nv_##name(double x, double y) {  \

@@ -25,6 +25,8 @@ static TypedAttr neutralOf(Operation *op) {
           .Case([](arith::AddIOp) { return arith::AtomicRMWKind::addi; })
           .Case([](arith::MulIOp) { return arith::AtomicRMWKind::muli; })
           .Case([](arith::MaxSIOp) { return arith::AtomicRMWKind::maxs; })
+          .Case([](arith::MaxUIOp) { return arith::AtomicRMWKind::maxu; })
+          .Case([](arith::MinUIOp) { return arith::AtomicRMWKind::minu; })
           .Case([](arith::MinSIOp) { return arith::AtomicRMWKind::mins; })
           .Case([](arith::MaxUIOp) { return arith::AtomicRMWKind::maxu; })
           .Case([](arith::MinUIOp) { return arith::AtomicRMWKind::minu; })

@@ -131,11 +131,13 @@ int64_t HostTensor::offsetOf(int64_t linear) const {
 
 static double
 floatIn(const std::variant<HostTensor::Floats, HostTensor::Ints> &storage,
-        int64_t offset) {
+        int64_t offset, Type type) {
   if (auto *floats = std::get_if<HostTensor::Floats>(&storage))
     return (*floats)[offset];
-  return static_cast<double>(
-      (*std::get_if<HostTensor::Ints>(&storage))[offset]);
+  const int64_t value = (*std::get_if<HostTensor::Ints>(&storage))[offset];
+  return type.isUnsignedInteger(64)
+             ? static_cast<double>(static_cast<uint64_t>(value))
+             : static_cast<double>(value);
 }
 static int64_t
 intIn(const std::variant<HostTensor::Floats, HostTensor::Ints> &storage,
@@ -147,13 +149,13 @@ intIn(const std::variant<HostTensor::Floats, HostTensor::Ints> &storage,
 }
 
 double HostTensor::floatAt(ArrayRef<int64_t> index) const {
-  return floatIn(*storage, offsetOf(index));
+  return floatIn(*storage, offsetOf(index), elementType());
 }
 int64_t HostTensor::intAt(ArrayRef<int64_t> index) const {
   return intIn(*storage, offsetOf(index));
 }
 double HostTensor::floatAt(int64_t linear) const {
-  return floatIn(*storage, offsetOf(linear));
+  return floatIn(*storage, offsetOf(linear), elementType());
 }
 int64_t HostTensor::intAt(int64_t linear) const {
   return intIn(*storage, offsetOf(linear));
@@ -163,7 +165,7 @@ HostTensor::Floats HostTensor::toFloats() const {
   Floats values;
   values.reserve(elements());
   forEachOffset(shape(), elementStrides, start, [&](int64_t offset) {
-    values.push_back(floatIn(*storage, offset));
+    values.push_back(floatIn(*storage, offset, elementType()));
   });
   return values;
 }

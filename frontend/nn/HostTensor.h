@@ -21,7 +21,7 @@
 namespace shardc::nn {
 
 /// Values of a ranked tensor: floats as double, integers and booleans as
-/// int64_t. Copies share storage; storage is immutable once shared. Values are
+/// int64_t, those of uint64 by their bits. Copies share storage; storage is immutable once shared. Values are
 /// always ones that the element type can hold: construction rounds floats to it
 /// and wraps integers, so that a chain of float32 ops gives what a float32
 /// machine gives.

@@ -40,11 +40,15 @@ def NN_Dialect : Dialect {
   }];
 }
 
-def NN_Tensor : StaticShapeTensorOf<[AnyFloat, I1, I8, I32, I64, UI8]>;
+def NN_Tensor : StaticShapeTensorOf<
+    [AnyFloat, I1, I8, I16, I32, I64, UI8, UI16, UI32, UI64]>;
 def NN_Float : StaticShapeTensorOf<[F16, BF16, F32, F64]>;
 def NN_Bool : StaticShapeTensorOf<[I1]>;
 // What can be added: all but booleans.
-def NN_Number : StaticShapeTensorOf<[AnyFloat, I8, I32, I64, UI8]>;
+def NN_Number : StaticShapeTensorOf<
+    [AnyFloat, I8, I16, I32, I64, UI8, UI16, UI32, UI64]>;
+def NN_Bits : StaticShapeTensorOf<
+    [I1, I8, I16, I32, I64, UI8, UI16, UI32, UI64]>;
 def NN_Int : StaticShapeTensorOf<[I32, I64]>;
 // A tensor of no dims that holds one float.
 def NN_ScalarFloat : 0DTensorOf<[F16, BF16, F32, F64]>;

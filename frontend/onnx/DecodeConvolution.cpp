@@ -1,5 +1,6 @@
 // Convolutions, as products: the windows' elements side by side are a row, and
 // the kernel a matrix. Channels are last meanwhile.
+#include "frontend/onnx/Sampling.h"
 #include "frontend/onnx/Windows.h"
 
 using namespace mlir;
@@ -23,6 +24,8 @@ public:
 
   /// x [N, S..., C], w [O, C / groups, K...]: [N, output..., O].
   Operand convolve(const Windows &windows, const Operand &x, const Operand &w);
+  /// rows [N, output..., taps, C], w [O, C / groups, K...]: [N, output..., O].
+  Operand multiply(const Operand &rows, const Operand &w);
   /// x [N, S..., C], w [C, O / groups, K...]: [N, ..., O], where all windows
   /// are whole and nothing is cut.
   Operand grow(const Windows &windows, const Operand &x, const Operand &w);
@@ -106,11 +109,15 @@ Operand Convolution::perChannel(const Windows &windows, const Operand &x,
 
 Operand Convolution::convolve(const Windows &windows, const Operand &x,
                               const Operand &w) {
-  int64_t channels = x.shape().back(), out = w.shape()[0],
-          taps = windows.taps();
-  if (groups > 1 && groups == channels)
+  if (groups > 1 && groups == x.shape().back())
     return perChannel(windows, x, w);
-  Operand rows = columns(windows, x); // [N, output..., taps, C]
+  return multiply(columns(windows, x), w);
+}
+
+Operand Convolution::multiply(const Operand &columns, const Operand &w) {
+  Operand rows = columns;
+  int64_t taps = rows.shape()[rows.rank() - 2], channels = rows.shape().back(),
+          out = w.shape()[0];
   Shape outer(rows.shape().drop_back(2));
   if (groups == 1) {
     Operand matrix = emit.reshape(
@@ -129,8 +136,8 @@ Operand Convolution::convolve(const Windows &windows, const Operand &x,
       emit.reshape(w, {groups, outPart, part, taps}), {0, 1, 3, 2});
   matrices = emit.reshape(matrices, {groups, outPart, taps * part});
   Operand result = emit.emit<nn::MatMulOp>(
-      emit.typeOf({groups, count, outPart}, x.elementType()), {rows, matrices},
-      {emit.flag("transpose_rhs")});
+      emit.typeOf({groups, count, outPart}, rows.elementType()),
+      {rows, matrices}, {emit.flag("transpose_rhs")});
   return emit.reshape(emit.transpose(result, {1, 0, 2}), with(outer, {out}));
 }
 
@@ -193,10 +200,11 @@ Operand withBias(NodeContext &context, Operand result) {
 
 /// The groups, where x [N, C, S...] and w [first, second, K...] fit: `inputs`
 /// is which dim of w, times how many groups, is C.
-FailureOr<int64_t> groupsOf(NodeContext &context, bool isTransposed) {
+FailureOr<int64_t> groupsOf(NodeContext &context, bool isTransposed,
+                            size_t bias = 2) {
   const Operand &x = context.input(0), &w = context.input(1);
   if (failed(expectSpatial(context)) || failed(context.expectFloat(0)) ||
-      failed(context.sameElementType(0, 2)))
+      failed(context.sameElementType(0, bias)))
     return failure();
   if (w.rank() != x.rank())
     return context.error("expects W to have rank " + Twine(x.rank()) +
@@ -213,9 +221,9 @@ FailureOr<int64_t> groupsOf(NodeContext &context, bool isTransposed) {
     return context.error("expects W to take " + Twine(channels) +
                          " channels in " + Twine(groups) + " groups, got " +
                          Twine(taken) + "; check the --dim flags");
-  if (context.has(2) && context.input(2).shape() != ArrayRef(outputs))
+  if (context.has(bias) && context.input(bias).shape() != ArrayRef(outputs))
     return context.error("expects B to have the shape " + shapeText(outputs) +
-                         ", got " + shapeText(context.input(2).shape()));
+                         ", got " + shapeText(context.input(bias).shape()));
   return groups;
 }
 
@@ -314,12 +322,155 @@ LogicalResult convTranspose(NodeContext &context) {
   return success();
 }
 
+/// A convolution whose windows take each tap at a place of its own: an offset
+/// [N, g taps r, output...] of r numbers per tap, and a factor [N, g taps,
+/// output...] of each, for g groups of channels.
+/// https://onnx.ai/onnx/operators/onnx__DeformConv.html
+LogicalResult deformConv(NodeContext &context) {
+  FailureOr<int64_t> groups = groupsOf(context, false, /*bias=*/3);
+  if (failed(groups))
+    return failure();
+  const Operand &x = context.input(0), &w = context.input(1),
+                &offset = context.input(2);
+  FailureOr<Windows> windows =
+      windowsOf(context, x.shape().drop_front(2), w.shape().drop_front(2));
+  if (failed(windows))
+    return failure();
+  int64_t parts = context.intAttribute("offset_group", 1),
+          samples = x.shape()[0], channels = x.shape()[1],
+          taps = windows->taps(), dims = int64_t(windows->dims());
+  if (parts < 1 || channels % parts != 0)
+    return context.error("cannot put " + Twine(channels) + " channels into " +
+                         Twine(parts) + " offset groups");
+  auto fits = [&](size_t i, int64_t numbers) -> LogicalResult {
+    Shape wanted = with({samples, parts * taps * numbers}, windows->output);
+    if (context.input(i).shape() == ArrayRef<int64_t>(wanted))
+      return success();
+    return context.error("expects input " + Twine(i) + " to have the shape " +
+                         shapeText(wanted) + ", got " +
+                         shapeText(context.input(i).shape()));
+  };
+  if (failed(context.sameElementType(0, 4)) || failed(fits(2, dims)) ||
+      (context.has(4) && failed(fits(4, 1))))
+    return failure();
+  Emitter &emit = context.emit;
+  Emitter::OneRounding one(emit);
+  Type type = emit.arithmeticType(x.elementType());
+  Operand images = channelsLast(emit, emit.cast(x, type)),
+          offsets = emit.cast(offset, type);
+  int64_t places = llvm::product_of(windows->output), part = channels / parts;
+  SmallVector<Operand> perPart;
+  for (int64_t group = 0; group < parts; ++group) {
+    Operand image =
+        emit.sliceDim(images, images.rank() - 1, group * part, part);
+    SmallVector<Operand> all;
+    for (int64_t tap = 0; tap < taps; ++tap) {
+      int64_t number = group * taps + tap;
+      Shape at = windows->tap(tap);
+      SmallVector<Operand> where;
+      for (int64_t dim = 0; dim < dims; ++dim) {
+        Shape along(dims + 1, 1);
+        nn::HostTensor::Floats begins;
+        for (int64_t i = 0; i < windows->output[dim]; ++i)
+          begins.push_back(double(i * windows->strides[dim] -
+                                  windows->low[dim] +
+                                  at[dim] * windows->dilations[dim]));
+        along[dim + 1] = windows->output[dim];
+        Operand begin =
+            nn::HostTensor::floats(emit.typeOf(along, type), std::move(begins));
+        Operand moved =
+            emit.reshape(emit.sliceDim(offsets, 1, number * dims + dim, 1),
+                         with({samples}, windows->output));
+        where.push_back(emit.reshape(emit.binary<nn::AddOp>(moved, begin),
+                                     {samples, places}));
+      }
+      Operand taken =
+          Sampler(emit, image, SampleMode::linear, SamplePadding::zeros, false)
+              .at(where);
+      if (context.has(4))
+        taken = emit.binary<nn::MulOp>(
+            taken, emit.reshape(emit.sliceDim(emit.cast(context.input(4), type),
+                                              1, number, 1),
+                                {samples, places, 1}));
+      all.push_back(emit.reshape(taken, {samples, places, 1, part}));
+    }
+    perPart.push_back(emit.concat(all, 2));
+  }
+  Operand rows = emit.concat(perPart, 3);
+  rows = emit.reshape(rows,
+                      with(with({samples}, windows->output), {taps, channels}));
+  Operand result =
+      Convolution(context, *groups).multiply(rows, emit.cast(w, type));
+  if (context.has(3))
+    result = emit.binary<nn::AddOp>(result, emit.cast(context.input(3), type));
+  context.set(
+      0, one.result(emit.cast(channelsFirst(emit, result), x.elementType())));
+  return success();
+}
+
+/// Blocks [N, C taps, L], added where they overlap: [N, C, image...].
+LogicalResult col2Im(NodeContext &context) {
+  const Operand &input = context.input(0);
+  FailureOr<Shape> image = context.constantInts(1, "its image shape");
+  if (failed(image))
+    return failure();
+  FailureOr<Shape> block = context.constantInts(2, "its block shape");
+  if (failed(block))
+    return failure();
+  auto isPositive = [](int64_t n) { return n > 0 && n < (int64_t(1) << 31); };
+  if (image->empty() || block->size() != image->size() ||
+      !llvm::all_of(*image, isPositive) || !llvm::all_of(*block, isPositive) ||
+      input.rank() != 3)
+    return context.error("expects an input of rank 3, and an image shape and a "
+                         "block shape of one length, got " +
+                         shapeText(input.shape()) + ", " + shapeText(*image) +
+                         " and " + shapeText(*block));
+  FailureOr<Windows> windows = windowsOf(context, *image, *block);
+  if (failed(windows))
+    return failure();
+  int64_t samples = input.shape()[0], taps = windows->taps(),
+          places = llvm::product_of(windows->output);
+  if (input.shape()[1] % taps != 0 || input.shape()[2] != places)
+    return context.error("expects blocks of shape [N, C " + Twine(taps) + ", " +
+                         Twine(places) + "], got " + shapeText(input.shape()));
+  if (failed(context.expectFloat(0)))
+    return failure();
+  int64_t channels = input.shape()[1] / taps;
+  Emitter &emit = context.emit;
+  Emitter::OneRounding one(emit);
+  Operand blocks = emit.reshape(input, {samples, channels, taps, places}), sum;
+  size_t dims = windows->dims();
+  Shape starts(dims + 2, 0), sizes = with({samples, channels}, *image),
+                             steps(dims + 2, 1);
+  for (int64_t tap = 0; tap < taps; ++tap) {
+    Operand term = emit.reshape(emit.sliceDim(blocks, 2, tap, 1),
+                                with({samples, channels}, windows->output));
+    Shape low(dims + 2, 0), high(dims + 2, 0), interior(dims + 2, 0);
+    Shape at = windows->tap(tap);
+    for (size_t dim = 0; dim < dims; ++dim) {
+      int64_t begin = at[dim] * windows->dilations[dim],
+              reach = (windows->output[dim] - 1) * windows->strides[dim] + 1,
+              whole = windows->low[dim] + (*image)[dim] + windows->high[dim];
+      low[dim + 2] = begin;
+      high[dim + 2] = whole - begin - reach;
+      interior[dim + 2] = windows->strides[dim] - 1;
+      starts[dim + 2] = windows->low[dim];
+    }
+    term = emit.pad(term, low, high, interior);
+    sum = sum ? emit.binary<nn::AddOp>(sum, term) : term;
+  }
+  context.set(0, one.result(emit.slice(sum, starts, sizes, steps)));
+  return success();
+}
+
 } // namespace
 
 ArrayRef<Decoder> shardc::onnx::convolutionDecoders() {
   static constexpr Decoder decoders[] = {
+      {"Col2Im", 18, 3, 3, col2Im},
       {"Conv", 1, 2, 3, conv},
       {"ConvTranspose", 1, 2, 3, convTranspose},
+      {"DeformConv", 19, 3, 5, deformConv},
   };
   return decoders;
 }

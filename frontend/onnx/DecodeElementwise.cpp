@@ -21,38 +21,6 @@ template <typename Op> LogicalResult unaryFloat(NodeContext &context) {
   return failed(context.expectFloat(0)) ? failure() : unary<Op>(context);
 }
 
-LogicalResult tangent(NodeContext &context) {
-  if (failed(context.expectFloat(0)))
-    return failure();
-  Emitter &emit = context.emit;
-  Emitter::OneRounding one(emit);
-  const Operand &x = context.input(0);
-  Operand wide = emit.cast(x, emit.arithmeticType(x.elementType()));
-  Operand quotient = emit.binary<nn::DivOp>(emit.unary<nn::SinOp>(wide),
-                                            emit.unary<nn::CosOp>(wide));
-  context.set(0, one.result(emit.cast(quotient, x.elementType())));
-  return success();
-}
-
-/// Half of e^x -+ e^-x: both less 1, so that nothing is lost near 0.
-template <typename Op> LogicalResult hyperbolic(NodeContext &context) {
-  if (failed(context.expectFloat(0)))
-    return failure();
-  Emitter &emit = context.emit;
-  Emitter::OneRounding one(emit);
-  const Operand &x = context.input(0);
-  Type element = emit.arithmeticType(x.elementType());
-  Operand wide = emit.cast(x, element);
-  Operand half = emit.binary<nn::MulOp>(
-      emit.binary<Op>(emit.unary<nn::Expm1Op>(wide),
-                      emit.unary<nn::Expm1Op>(emit.unary<nn::NegOp>(wide))),
-      emit.scalar(element, 0.5));
-  if (std::is_same_v<Op, nn::AddOp>)
-    half = emit.binary<nn::AddOp>(half, emit.scalar(element, 1));
-  context.set(0, one.result(emit.cast(half, x.elementType())));
-  return success();
-}
-
 template <typename Op> LogicalResult binary(NodeContext &context) {
   if (failed(context.sameElementType(0, 1)) ||
       failed(context.broadcastShape(context.allInputs())))
@@ -166,7 +134,8 @@ LogicalResult power(NodeContext &context) {
       computed = emit.attributes().getF64Type();
     else
       computed = emit.attributes().getIntegerType(
-          bits(base) == 64 || (!exponent.isFloat() && bits(exponent) == 64)
+          bits(base) == 64 || (!exponent.isFloat() && bits(exponent) == 64) ||
+                  exponent.elementType().isUnsignedInteger(32)
               ? 64
               : 32);
   }
@@ -212,8 +181,8 @@ LogicalResult cast(NodeContext &context) {
   Type element = elementType(context.emit.attributes().getContext(), dtype);
   if (!element)
     return context.error("cast to " + dtypeName(dtype) +
-                         " is not supported; supported are float, double, "
-                         "float16, bfloat16, int64, int32, int8, uint8, bool");
+                         " is not supported; supported are " +
+                         supportedTypeNames());
   context.set(0, context.emit.cast(context.input(0), element));
   return success();
 }
@@ -305,8 +274,6 @@ ArrayRef<Decoder> shardc::onnx::elementwiseDecoders() {
       {"CastLike", 15, 2, 2, castLike},
       {"Ceil", 6, 1, 1, unaryFloat<nn::CeilOp>},
       {"Clip", 11, 1, 3, clip},
-      {"Cos", 7, 1, 1, unaryFloat<nn::CosOp>},
-      {"Cosh", 9, 1, 1, hyperbolic<nn::AddOp>},
       {"Div", 7, 2, 2, divide},
       {"Equal", 7, 2, 2, compare<Kind::eq>},
       {"Erf", 9, 1, 1, unaryFloat<nn::ErfOp>},
@@ -332,12 +299,9 @@ ArrayRef<Decoder> shardc::onnx::elementwiseDecoders() {
       {"Reciprocal", 6, 1, 1, unaryFloat<nn::ReciprocalOp>},
       {"Round", 11, 1, 1, unaryFloat<nn::RoundOp>},
       {"Sign", 9, 1, 1, sign},
-      {"Sin", 7, 1, 1, unaryFloat<nn::SinOp>},
-      {"Sinh", 9, 1, 1, hyperbolic<nn::SubOp>},
       {"Sqrt", 6, 1, 1, unaryFloat<nn::SqrtOp>},
       {"Sub", 7, 2, 2, binary<nn::SubOp>},
       {"Sum", 8, 1, -1, variadic<nn::AddOp>},
-      {"Tan", 7, 1, 1, tangent},
       {"Where", 9, 3, 3, where},
       {"Xor", 7, 2, 2, logical<nn::XorOp>},
   };

@@ -296,6 +296,40 @@ LogicalResult gatherElements(NodeContext &context) {
   return success();
 }
 
+/// result[t] = data[length - 1 - t] in the first `length` elements of a
+/// sequence, and data[t] behind them.
+LogicalResult reverseSequence(NodeContext &context) {
+  const Operand &input = context.input(0), &lengths = context.input(1);
+  int64_t time = context.intAttribute("time_axis", 0),
+          batch = context.intAttribute("batch_axis", 1);
+  if (input.rank() < 2 || std::min(time, batch) != 0 ||
+      std::max(time, batch) != 1)
+    return context.error("expects time_axis and batch_axis to be 0 and 1, and "
+                         "an input of rank 2 or more");
+  int64_t sequences = input.shape()[batch], steps = input.shape()[time];
+  if (lengths.isFloat() || lengths.shape() != ArrayRef<int64_t>(sequences))
+    return context.error("expects integer lengths of shape " +
+                         shapeText({sequences}) + ", got " +
+                         shapeText(lengths.shape()));
+  Emitter &emit = context.emit;
+  Operand length = emit.reshape(
+      emit.cast(lengths, emit.attributes().getI64Type()), {sequences, 1});
+  Operand step = emit.iota(steps, 1, 2);
+  Operand turned = emit.binary<nn::SubOp>(
+      emit.binary<nn::SubOp>(length, emit.integer(1)), step);
+  Operand from = emit.select(emit.compare(nn::CompareKind::lt, step, length),
+                             turned, step);
+  Shape permutation = llvm::to_vector(llvm::seq<int64_t>(0, input.rank()));
+  if (time == 0)
+    std::swap(permutation[0], permutation[1]);
+  Operand rows = emit.transpose(input, permutation); // [sequence, step, ...]
+  Operand result = emit.emit<nn::GatherNdOp>(
+      rows.type(), {rows, emit.reshape(from, {sequences, steps, 1})},
+      {emit.named("batch_dims", int64_t(1))});
+  context.set(0, emit.transpose(result, permutation));
+  return success();
+}
+
 LogicalResult oneHot(NodeContext &context) {
   const Operand &values = context.input(2);
   FailureOr<double> depth = context.constantFloat(1, "its depth");
@@ -326,27 +360,6 @@ LogicalResult oneHot(NodeContext &context) {
   Operand off = emit.reshape(emit.sliceDim(values, 0, 0, 1), {}),
           on = emit.reshape(emit.sliceDim(values, 0, 1, 1), {});
   context.set(0, emit.select(hot, on, off));
-  return success();
-}
-
-LogicalResult cumSum(NodeContext &context) {
-  const Operand &input = context.input(0);
-  if (Type element = input.elementType();
-      !input.isFloat() && !element.isInteger(32) && !element.isInteger(64))
-    return context.error("is not supported for the data type " +
-                         typeName(element));
-  FailureOr<double> given = context.constantFloat(1, "its axis");
-  if (failed(given))
-    return failure();
-  FailureOr<int64_t> axis = context.axis(int64_t(*given), input.rank());
-  if (failed(axis))
-    return failure();
-  SmallVector<NamedAttribute> attributes = {context.emit.named("axis", *axis)};
-  for (StringRef flag : {"exclusive", "reverse"})
-    if (context.intAttribute(flag, 0))
-      attributes.push_back(context.emit.flag(flag));
-  context.set(
-      0, context.emit.emit<nn::CumsumOp>(input.type(), {input}, attributes));
   return success();
 }
 
@@ -454,12 +467,12 @@ ArrayRef<Decoder> shardc::onnx::indexingDecoders() {
   static constexpr Decoder decoders[] = {
       {"ArgMax", 1, 1, 1, argMax<false>},
       {"ArgMin", 1, 1, 1, argMax<true>},
-      {"CumSum", 11, 2, 2, cumSum},
       {"Gather", 1, 2, 2, gather},
       {"GatherElements", 11, 2, 2, gatherElements},
       {"GatherND", 11, 2, 2, gatherND},
       {"Hardmax", 13, 1, 1, hardmax},
       {"OneHot", 11, 3, 3, oneHot},
+      {"ReverseSequence", 10, 2, 2, reverseSequence},
       {"TopK", 11, 2, 2, topK},
   };
   return decoders;

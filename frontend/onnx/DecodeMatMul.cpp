@@ -123,10 +123,66 @@ LogicalResult gemm(NodeContext &context) {
   return success();
 }
 
+/// Gaussian elimination with the largest pivot of each column: the determinant
+/// is the product of the pivots, and changes its sign with each exchange of
+/// rows.
+LogicalResult det(NodeContext &context) {
+  const Operand &x = context.input(0);
+  constexpr int64_t most = 128; // each row is a few ops
+  if (failed(context.expectFloat(0)))
+    return failure();
+  if (x.rank() < 2 || x.shape().back() != x.shape()[x.rank() - 2] ||
+      x.shape().back() < 1 || x.shape().back() > most)
+    return context.error("expects square matrices of at most " + Twine(most) +
+                         " rows, got " + shapeText(x.shape()));
+  Emitter &emit = context.emit;
+  Emitter::OneRounding one(emit);
+  int64_t rows = x.shape().back(),
+          count = llvm::product_of(x.shape().drop_back(2));
+  Type type = emit.arithmeticType(x.elementType());
+  Operand rest = emit.reshape(emit.cast(x, type), {count, rows, rows});
+  Operand result = emit.splat({count, 1, 1}, type, 1),
+          zero = emit.scalar(type, 0), unit = emit.scalar(type, 1);
+  for (; rows > 0; --rows) {
+    Operand column = emit.sliceDim(rest, 2, 0, 1);
+    Operand sizes = emit.reshape(emit.unary<nn::AbsOp>(column), {count, rows});
+    Type index = emit.attributes().getI64Type();
+    Operand place = emit.reshape(emit.emit(nn::TopKOp::getOperationName(),
+                                           {emit.typeOf({count, 1}, type),
+                                            emit.typeOf({count, 1}, index)},
+                                           {sizes})[1],
+                                 {count, 1, 1});
+    Operand isPivot =
+        emit.compare(nn::CompareKind::eq, emit.iota(rows, 1, 3), place);
+    Operand row = emit.reduce<nn::ReduceSumOp>(emit.select(isPivot, rest, zero),
+                                               {1}); // [count, 1, rows]
+    Operand pivot = emit.sliceDim(row, 2, 0, 1);
+    Operand stays = emit.compare(nn::CompareKind::eq, place, emit.integer(0));
+    result = emit.binary<nn::MulOp>(
+        result, emit.select(stays, pivot, emit.unary<nn::NegOp>(pivot)));
+    if (rows == 1)
+      break;
+    // The first row takes the pivot's place.
+    rest = emit.select(isPivot, emit.sliceDim(rest, 1, 0, 1), rest);
+    Operand below = emit.sliceDim(rest, 1, 1, rows - 1);
+    Operand isZero = emit.compare(nn::CompareKind::eq, pivot, zero);
+    Operand factor = emit.binary<nn::DivOp>(emit.sliceDim(below, 2, 0, 1),
+                                            emit.select(isZero, unit, pivot));
+    rest = emit.binary<nn::SubOp>(
+        emit.sliceDim(below, 2, 1, rows - 1),
+        emit.binary<nn::MulOp>(factor, emit.sliceDim(row, 2, 1, rows - 1)));
+  }
+  context.set(0, one.result(emit.cast(
+                     emit.reshape(result, Shape(x.shape().drop_back(2))),
+                     x.elementType())));
+  return success();
+}
+
 } // namespace
 
 ArrayRef<Decoder> shardc::onnx::matMulDecoders() {
   static constexpr Decoder decoders[] = {
+      {"Det", 11, 1, 1, det},
       {"Gemm", 7, 2, 3, gemm},
       {"MatMul", 1, 2, 2, matMul},
   };

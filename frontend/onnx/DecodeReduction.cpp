@@ -21,7 +21,8 @@ template <typename Op>
 Operand extremum(Emitter &emit, const Operand &input, ArrayRef<int64_t> dims) {
   if (!input.elementType().isInteger(1))
     return emit.reduce<Op>(input, dims);
-  Operand wide = emit.cast(input, emit.attributes().getI32Type());
+  Operand wide =
+      emit.cast(input, emit.attributes().getIntegerType(8, /*isSigned=*/false));
   return emit.cast(emit.reduce<Op>(wide, dims), input.elementType());
 }
 
@@ -94,9 +95,6 @@ LogicalResult decode(NodeContext &context) {
   if (failed(dims))
     return failure();
   llvm::sort(*dims);
-  for (int64_t dim : *dims)
-    if (input.shape()[dim] == 0)
-      return context.error("reduces dim " + Twine(dim) + ", which has size 0");
   // Squares and exponentials leave the range of 16 bits before the norm does.
   Emitter::OneRounding one(context.emit);
   Operand result = one.result(reduce(context.emit, input, *dims));

@@ -1,6 +1,9 @@
 // Ops that write at positions: a sum at positions, which is the gradient of
-// reading there, and where anything was written.
-#include "frontend/onnx/Decoder.h"
+// reading there, and where anything was written. Other reductions look at every
+// pair of a place and an update.
+#include "frontend/onnx/Windows.h"
+
+#include <limits>
 
 using namespace mlir;
 using namespace shardc;
@@ -57,13 +60,75 @@ Operand isWritten(Emitter &emit, const Scatter &of) {
       emit.compare(nn::CompareKind::gt, count, emit.scalar(counted, 0)), shape);
 }
 
+/// data combined with all that is written to its places: [places, count, rest]
+/// reduced, where the updates of other places are `neutral`.
+template <typename Reduce, typename Combine>
+Operand reducedAt(Emitter &emit, const Scatter &of, const Operand &neutral) {
+  int64_t places = of.data.shape()[0], count = of.positions.shape()[0];
+  Shape pairs = {places, count};
+  llvm::append_range(pairs, of.data.shape().drop_front());
+  Shape mask(pairs.size(), 1), updates(pairs);
+  mask[0] = places;
+  mask[1] = count;
+  updates[0] = 1;
+  Operand isHere =
+      emit.reshape(emit.compare(nn::CompareKind::eq, emit.iota(places, 0, 2),
+                                emit.reshape(of.positions, {1, count})),
+                   mask);
+  Operand there =
+      emit.select(isHere, emit.reshape(of.updates, updates), neutral);
+  Operand reduced =
+      emit.reshape(emit.reduce<Reduce>(there, {1}), of.data.shape());
+  return emit.binary<Combine>(of.data, reduced);
+}
+
+FailureOr<Operand> reducedAt(NodeContext &context, const Scatter &of,
+                             StringRef reduction) {
+  Emitter &emit = context.emit;
+  Type element = of.data.elementType();
+  constexpr int64_t mostPairs = int64_t(1) << 30;
+  if (int64_t pairs = of.data.type().getNumElements() * of.positions.shape()[0];
+      pairs > mostPairs)
+    return context.error("reduces by '" + reduction + "' over " + Twine(pairs) +
+                         " pairs of a place and an update; supported are " +
+                         Twine(mostPairs));
+  if (element.isInteger(1))
+    return context.error("reduces bools by '" + reduction + "'");
+  auto bound = [&](bool highest) -> Operand {
+    if (isa<FloatType>(element))
+      return emit.scalar(element, (highest ? 1 : -1) *
+                                      std::numeric_limits<double>::infinity());
+    unsigned bits = element.getIntOrFloatBitWidth();
+    bool isUnsigned = element.isUnsignedInteger();
+    int64_t lowest = isUnsigned ? 0 : llvm::minIntN(bits),
+            most = isUnsigned ? int64_t(llvm::maxUIntN(bits))
+                              : llvm::maxIntN(bits);
+    return nn::HostTensor::splatInt(emit.typeOf({}, element),
+                                    highest ? most : lowest);
+  };
+  Emitter::OneRounding one(emit);
+  if (reduction == "min")
+    return reducedAt<nn::ReduceMinOp, nn::MinOp>(emit, of, bound(true));
+  if (reduction == "max")
+    return reducedAt<nn::ReduceMaxOp, nn::MaxOp>(emit, of, bound(false));
+  return one.result(reducedAt<nn::ReduceProdOp, nn::MulOp>(
+      emit, of, emit.scalar(element, 1)));
+}
+
 LogicalResult write(NodeContext &context, const Scatter &of) {
   Emitter &emit = context.emit;
   const Operand &data = context.input(0);
   StringRef reduction = context.stringAttribute("reduction", "none");
+  if (reduction == "min" || reduction == "max" || reduction == "mul") {
+    FailureOr<Operand> result = reducedAt(context, of, reduction);
+    if (failed(result))
+      return failure();
+    context.set(0, emit.reshape(*result, data.shape()));
+    return success();
+  }
   if (reduction != "none" && reduction != "add")
     return context.error("has the reduction '" + reduction +
-                         "'; supported are none and add");
+                         "'; supported are none, add, mul, min and max");
   Operand sums = written(emit, of), result;
   if (reduction == "none") {
     result = emit.select(isWritten(emit, of), sums, of.data);
@@ -180,13 +245,132 @@ LogicalResult scatterElements(NodeContext &context) {
                          emit.reshape(position, {count})});
 }
 
+/// A cache [B, ..., L, ...] whose elements from write_indices[b] on, along L,
+/// are the update's. https://onnx.ai/onnx/operators/onnx__TensorScatter.html
+LogicalResult tensorScatter(NodeContext &context) {
+  const Operand &cache = context.input(0), &update = context.input(1);
+  FailureOr<int64_t> axis =
+      context.axis(context.intAttribute("axis", -2), cache.rank());
+  if (failed(axis) || failed(context.sameElementType(0, 1)))
+    return failure();
+  StringRef mode = context.stringAttribute("mode", "linear");
+  if (mode != "linear" && mode != "circular")
+    return context.error("has the mode '" + mode +
+                         "'; supported are linear and circular");
+  if (*axis == 0 || update.rank() != cache.rank())
+    return context.error("expects an update of the cache's rank, and an axis "
+                         "behind the batch");
+  int64_t batch = cache.shape()[0], length = cache.shape()[*axis],
+          steps = update.shape()[*axis];
+  for (int64_t dim = 0; dim < cache.rank(); ++dim)
+    if (dim == *axis ? steps > length
+                     : update.shape()[dim] != cache.shape()[dim])
+      return context.error("cannot write an update of shape " +
+                           shapeText(update.shape()) + " into a cache of " +
+                           shapeText(cache.shape()));
+  Emitter &emit = context.emit;
+  Type wide = emit.attributes().getI64Type();
+  Operand first = emit.splat({batch}, wide, 0);
+  if (context.has(2)) {
+    if (context.input(2).isFloat() ||
+        context.input(2).shape() != ArrayRef<int64_t>(batch))
+      return context.error("expects integer write_indices of shape " +
+                           shapeText({batch}) + ", got " +
+                           shapeText(context.input(2).shape()));
+    first = emit.cast(context.input(2), wide);
+  }
+  Operand place = emit.binary<nn::AddOp>(emit.reshape(first, {batch, 1}),
+                                         emit.iota(steps, 1, 2));
+  if (mode == "circular")
+    place = emit.emit<nn::ModOp>(
+        emit.typeOf({batch, steps}, wide),
+        {place, emit.broadcast(emit.integer(length), {batch, steps})});
+  Operand sample =
+      emit.binary<nn::MulOp>(emit.iota(batch, 0, 2), emit.integer(length));
+  Operand position =
+      emit.reshape(emit.binary<nn::AddOp>(sample, place), {batch * steps});
+  // The axis next to the batch, and the rest behind it.
+  Shape permutation = {0, *axis};
+  for (int64_t dim = 1; dim < cache.rank(); ++dim)
+    if (dim != *axis)
+      permutation.push_back(dim);
+  auto rows = [&](const Operand &value) {
+    Operand moved = emit.transpose(value, permutation);
+    Shape shape = {moved.shape()[0] * moved.shape()[1]};
+    llvm::append_range(shape, moved.shape().drop_front(2));
+    return emit.reshape(moved, shape);
+  };
+  Scatter of{rows(cache), rows(update), position};
+  Operand result = emit.select(isWritten(emit, of), written(emit, of), of.data);
+  Shape moved, back(cache.rank());
+  for (auto [position, dim] : llvm::enumerate(permutation)) {
+    moved.push_back(cache.shape()[dim]);
+    back[dim] = position;
+  }
+  context.set(0, emit.transpose(emit.reshape(result, moved), back));
+  return success();
+}
+
+/// The elements of a pooled input back where MaxPool took them from, between
+/// zeros: positions count through the whole of what was pooled.
+LogicalResult maxUnpool(NodeContext &context) {
+  const Operand &pooled = context.input(0), &indices = context.input(1);
+  std::optional<Shape> kernel = context.intsAttribute("kernel_shape");
+  if (failed(expectSpatial(context)) || failed(context.expectFloat(0)))
+    return failure();
+  int64_t dims = pooled.rank() - 2;
+  if (!kernel || int64_t(kernel->size()) != dims ||
+      indices.shape() != pooled.shape() || indices.isFloat())
+    return context.error("expects a kernel_shape of " + Twine(dims) +
+                         " numbers, and integers of its input's shape as "
+                         "positions");
+  FailureOr<Windows> windows =
+      windowsOfGrowth(context, pooled.shape().drop_front(2), *kernel);
+  if (failed(windows))
+    return failure();
+  Emitter &emit = context.emit;
+  Shape shape(pooled.shape().take_front(2));
+  for (int64_t dim = 0; dim < dims; ++dim)
+    shape.push_back((windows->input[dim] - 1) * windows->strides[dim] +
+                    (*kernel)[dim] - windows->low[dim] - windows->high[dim]);
+  if (failed(context.checkShape(shape)))
+    return failure();
+  int64_t count = pooled.type().getNumElements(),
+          places = llvm::product_of(shape);
+  FailureOr<Operand> position =
+      fromFront(context, emit.reshape(indices, {count}), places);
+  if (failed(position))
+    return failure();
+  Operand result = emit.reshape(
+      sumAt(emit, emit.reshape(pooled, {count}), *position, {places}), shape);
+  if (context.has(2)) {
+    FailureOr<Shape> wanted = context.constantInts(2, "its output shape");
+    if (failed(wanted))
+      return failure();
+    Shape high, none(shape.size(), 0);
+    for (auto [dim, size] : llvm::enumerate(*wanted))
+      if (dim < shape.size())
+        high.push_back(size - shape[dim]);
+    if (wanted->size() != shape.size() ||
+        llvm::any_of(high, [](int64_t more) { return more < 0; }) ||
+        failed(context.checkShape(*wanted)))
+      return context.error("expects an output shape of at least " +
+                           shapeText(shape) + ", got " + shapeText(*wanted));
+    result = emit.pad(result, none, high, none);
+  }
+  context.set(0, result);
+  return success();
+}
+
 } // namespace
 
 ArrayRef<Decoder> shardc::onnx::scatterDecoders() {
   static constexpr Decoder decoders[] = {
+      {"MaxUnpool", 9, 2, 3, maxUnpool},
       {"Scatter", 9, 3, 3, scatterElements},
       {"ScatterElements", 11, 3, 3, scatterElements},
       {"ScatterND", 11, 3, 3, scatterND},
+      {"TensorScatter", 24, 2, 3, tensorScatter},
   };
   return decoders;
 }

@@ -114,11 +114,29 @@ LogicalResult concatFromSequence(NodeContext &context) {
   return success();
 }
 
+/// Whether an optional value is there: a tensor is, and one that is left out is
+/// not. Inputs of the graph are no optionals, so that all others are known.
+LogicalResult optionalHasElement(NodeContext &context) {
+  Emitter &emit = context.emit;
+  context.set(0, emit.splat({}, emit.attributes().getI1Type(), context.has(0)));
+  return success();
+}
+
+LogicalResult optionalElement(NodeContext &context) {
+  if (!context.has(0))
+    return context.error("expects a value; none is there");
+  context.set(0, context.input(0));
+  return success();
+}
+
 } // namespace
 
 ArrayRef<Decoder> shardc::onnx::sequenceDecoders() {
   static constexpr Decoder decoders[] = {
       {"ConcatFromSequence", 11, 1, 1, concatFromSequence},
+      {"Optional", 15, 0, 1, optionalElement},
+      {"OptionalGetElement", 15, 1, 1, optionalElement},
+      {"OptionalHasElement", 15, 0, 1, optionalHasElement},
       {"SequenceAt", 11, 2, 2, sequenceAt},
       {"SequenceConstruct", 11, 1, -1, sequenceConstruct},
       {"SequenceLength", 11, 1, 1, sequenceLength},

@@ -1,5 +1,5 @@
-// What decoders share: access to a node's inputs and attributes, its errors,
-// and the table.
+// What decoders share: stored tensors, and access to a node's inputs and
+// attributes, and its errors.
 #include "frontend/onnx/Decoder.h"
 #include "frontend/onnx/Exporter.h"
 
@@ -30,8 +30,16 @@ Type shardc::onnx::elementType(MLIRContext *context, int dtype) {
     return IntegerType::get(context, 64);
   case TensorProto::INT32:
     return IntegerType::get(context, 32);
+  case TensorProto::INT16:
+    return IntegerType::get(context, 16);
   case TensorProto::INT8:
     return IntegerType::get(context, 8);
+  case TensorProto::UINT64:
+    return IntegerType::get(context, 64, IntegerType::Unsigned);
+  case TensorProto::UINT32:
+    return IntegerType::get(context, 32, IntegerType::Unsigned);
+  case TensorProto::UINT16:
+    return IntegerType::get(context, 16, IntegerType::Unsigned);
   case TensorProto::UINT8:
     return IntegerType::get(context, 8, IntegerType::Unsigned);
   case TensorProto::BOOL:
@@ -41,11 +49,26 @@ Type shardc::onnx::elementType(MLIRContext *context, int dtype) {
   }
 }
 
+/// All that there are types for, in the order in which messages list them.
+static constexpr int supportedTypes[] = {
+    TensorProto::FLOAT,    TensorProto::DOUBLE, TensorProto::FLOAT16,
+    TensorProto::BFLOAT16, TensorProto::INT64,  TensorProto::INT32,
+    TensorProto::INT16,    TensorProto::INT8,   TensorProto::UINT64,
+    TensorProto::UINT32,   TensorProto::UINT16, TensorProto::UINT8,
+    TensorProto::BOOL};
+
+std::string shardc::onnx::supportedTypeNames() {
+  std::string text;
+  for (int dtype : supportedTypes)
+    text += (text.empty()                 ? ""
+             : dtype == TensorProto::BOOL ? " and "
+                                          : ", ") +
+            dtypeName(dtype).str();
+  return text;
+}
+
 std::string shardc::onnx::typeName(Type element) {
-  for (int dtype :
-       {TensorProto::FLOAT, TensorProto::DOUBLE, TensorProto::FLOAT16,
-        TensorProto::BFLOAT16, TensorProto::INT64, TensorProto::INT32,
-        TensorProto::INT8, TensorProto::UINT8, TensorProto::BOOL})
+  for (int dtype : supportedTypes)
     if (elementType(element.getContext(), dtype) == element)
       return dtypeName(dtype).str();
   std::string text;
@@ -58,10 +81,9 @@ std::string shardc::onnx::typeName(Type element) {
 //===----------------------------------------------------------------------===//
 
 static llvm::Error unsupportedType(int dtype) {
-  return llvm::createStringError(
-      "data type " + dtypeName(dtype) +
-      " is not supported; supported are float, double, float16, "
-      "bfloat16, int64, int32, int8, uint8 and bool");
+  return llvm::createStringError("data type " + dtypeName(dtype) +
+                                 " is not supported; supported are " +
+                                 supportedTypeNames());
 }
 
 /// A 16-bit float's value.
@@ -107,7 +129,17 @@ llvm::Expected<HostTensor> shardc::onnx::hostTensor(MLIRContext *context,
       floats.push_back(halfValue(dtype, read16le(at)));
       break;
     case TensorProto::INT64:
+    case TensorProto::UINT64:
       ints.push_back(int64_t(read64le(at)));
+      break;
+    case TensorProto::UINT32:
+      ints.push_back(read32le(at));
+      break;
+    case TensorProto::INT16:
+      ints.push_back(int16_t(read16le(at)));
+      break;
+    case TensorProto::UINT16:
+      ints.push_back(read16le(at));
       break;
     case TensorProto::INT32:
       ints.push_back(int32_t(read32le(at)));
@@ -157,6 +189,8 @@ llvm::Expected<HostTensor> shardc::onnx::hostTensor(MLIRContext *context,
       floats.push_back(halfValue(dtype, uint16_t(bits)));
   else if (dtype == TensorProto::INT64)
     ints.assign(tensor.int64_data().begin(), tensor.int64_data().end());
+  else if (dtype == TensorProto::UINT64 || dtype == TensorProto::UINT32)
+    ints.assign(tensor.uint64_data().begin(), tensor.uint64_data().end());
   else
     ints.assign(tensor.int32_data().begin(), tensor.int32_data().end());
   int64_t stored = isa<FloatType>(element) ? floats.size() : ints.size();
@@ -335,91 +369,4 @@ LogicalResult NodeContext::checkShape(ArrayRef<int64_t> shape) const {
       return error("its result has more than 2^40 elements");
   }
   return success();
-}
-
-//===----------------------------------------------------------------------===//
-// The table
-//===----------------------------------------------------------------------===//
-
-DecoderTable::DecoderTable() {
-  for (ArrayRef<Decoder> family :
-       {constantDecoders(), elementwiseDecoders(), activationDecoders(),
-        shapeDecoders(),    padDecoders(),         sequenceDecoders(),
-        indexingDecoders(), reductionDecoders(),   normalizationDecoders(),
-        randomDecoders(),   matMulDecoders(),      convolutionDecoders(),
-        poolingDecoders(),  batchNormDecoders(),   channelNormDecoders(),
-        resizeDecoders(),   scatterDecoders(),     recurrentDecoders(),
-        einsumDecoders(),   attentionDecoders(),   lossDecoders()})
-    for (const Decoder &decoder : family)
-      table[decoder.op].push_back(decoder);
-}
-
-const Decoder *DecoderTable::find(StringRef op, int64_t opset) const {
-  auto entry = table.find(op);
-  const Decoder *best = nullptr;
-  if (entry != table.end())
-    for (const Decoder &decoder : entry->second)
-      if (decoder.since <= opset && (!best || decoder.since > best->since))
-        best = &decoder;
-  return best;
-}
-
-std::vector<StringRef> DecoderTable::names() const {
-  std::vector<StringRef> result;
-  for (const auto &entry : table)
-    result.push_back(entry.getKey());
-  llvm::sort(result);
-  return result;
-}
-
-std::string DecoderTable::whyUnsupported(StringRef op) const {
-  if (auto entry = table.find(op); entry != table.end()) {
-    int64_t since = INT64_MAX;
-    for (const Decoder &decoder : entry->second)
-      since = std::min(since, decoder.since);
-    return "the operator is supported from opset " + std::to_string(since) +
-           " on; export the model with that opset or a later one";
-  }
-  // A third of its letters may differ, or one name begins or ends as the other.
-  constexpr size_t most = 3;
-  std::vector<std::pair<unsigned, StringRef>> near;
-  for (StringRef name : names()) {
-    unsigned distance = op.edit_distance_insensitive(name);
-    StringRef shorter = std::min(
-        op, name, [](StringRef a, StringRef b) { return a.size() < b.size(); });
-    StringRef longer = shorter == op ? name : op;
-    if (distance * 3 <= std::max(op.size(), name.size()) ||
-        (shorter.size() >= 4 && (longer.starts_with_insensitive(shorter) ||
-                                 longer.ends_with_insensitive(shorter))))
-      near.emplace_back(distance, name);
-  }
-  llvm::sort(near);
-  // One that differs in capitals alone is the one that is meant.
-  if (!near.empty() && near.front().first == 0)
-    near.resize(1);
-  std::vector<StringRef> nearest;
-  for (auto [distance, name] : llvm::ArrayRef(near).take_front(most))
-    nearest.push_back(name);
-  return "the operator is not supported; " +
-         (nearest.empty()
-              ? std::string()
-              : "the nearest that " +
-                    std::string(nearest.size() > 1 ? "are: " : "is: ") +
-                    llvm::join(nearest, ", ") + "; ") +
-         "shardc --list-ops prints all";
-}
-
-std::string DecoderTable::list() const {
-  std::string result;
-  for (StringRef name : names()) {
-    result += name;
-    llvm::SmallVector<int64_t> versions;
-    for (const Decoder &decoder : table.find(name)->second)
-      versions.push_back(decoder.since);
-    llvm::sort(versions);
-    for (int64_t version : versions)
-      result += " " + std::to_string(version);
-    result += "\n";
-  }
-  return result;
 }

@@ -6,8 +6,6 @@
 #include "frontend/onnx/Emitter.h"
 #include "frontend/onnx/FlatGraph.h"
 
-#include "llvm/ADT/StringMap.h"
-
 namespace shardc::onnx {
 
 /// Element type of a TensorProto.DataType; null for types that shardc does not
@@ -42,6 +40,7 @@ public:
   mlir::LogicalResult error(const llvm::Twine &message) const;
   void warning(const llvm::Twine &message) const;
 
+  llvm::StringRef fileName() const { return file; }
   size_t inputCount() const { return inputs.size(); }
   /// Whether optional input i is given.
   bool has(size_t i) const { return i < inputs.size() && inputs[i]; }
@@ -98,38 +97,23 @@ using Decode = mlir::LogicalResult (*)(NodeContext &);
 /// One version of an operator: the decoder is used from opset `since` on, up to
 /// the next entry's.
 struct Decoder {
-  llvm::StringRef op;
+  llvm::StringRef op; ///< of other domains: "com.microsoft.Gelu"
   int64_t since;
   int minInputs, maxInputs; ///< maxInputs < 0: any number
   Decode decode;
 };
 
-class DecoderTable {
-public:
-  DecoderTable();
-  /// The decoder of a node of the default domain; null where there is none.
-  const Decoder *find(llvm::StringRef op, int64_t opset) const;
-  /// Names of all operators, sorted.
-  std::vector<llvm::StringRef> names() const;
-  /// Why `find` has none: the operator is of later opsets, or unknown; then the
-  /// names that are nearest to it.
-  std::string whyUnsupported(llvm::StringRef op) const;
-  /// A line per operator, sorted: its name, and the opsets from which on a
-  /// definition of it is supported ("Softmax 13").
-  std::string list() const;
-
-private:
-  llvm::StringMap<llvm::SmallVector<Decoder, 1>> table;
-};
-
 // The decoders of each family, sorted as in frontend/nn/ops.
 llvm::ArrayRef<Decoder> constantDecoders();
 llvm::ArrayRef<Decoder> elementwiseDecoders();
+llvm::ArrayRef<Decoder> trigonometryDecoders();
+llvm::ArrayRef<Decoder> bitDecoders();
 llvm::ArrayRef<Decoder> activationDecoders();
 llvm::ArrayRef<Decoder> shapeDecoders();
 llvm::ArrayRef<Decoder> padDecoders();
 llvm::ArrayRef<Decoder> sequenceDecoders();
 llvm::ArrayRef<Decoder> indexingDecoders();
+llvm::ArrayRef<Decoder> cumulativeDecoders();
 llvm::ArrayRef<Decoder> scatterDecoders();
 llvm::ArrayRef<Decoder> reductionDecoders();
 llvm::ArrayRef<Decoder> normalizationDecoders();
@@ -140,10 +124,14 @@ llvm::ArrayRef<Decoder> matMulDecoders();
 llvm::ArrayRef<Decoder> convolutionDecoders();
 llvm::ArrayRef<Decoder> poolingDecoders();
 llvm::ArrayRef<Decoder> resizeDecoders();
+llvm::ArrayRef<Decoder> samplingDecoders();
 llvm::ArrayRef<Decoder> recurrentDecoders();
 llvm::ArrayRef<Decoder> einsumDecoders();
 llvm::ArrayRef<Decoder> attentionDecoders();
+llvm::ArrayRef<Decoder> linearAttentionDecoders();
 llvm::ArrayRef<Decoder> lossDecoders();
+llvm::ArrayRef<Decoder> optimizerDecoders();
+llvm::ArrayRef<Decoder> microsoftDecoders();
 
 } // namespace shardc::onnx
 

@@ -154,7 +154,6 @@ Emitter::evaluate(OperationState &state, ArrayRef<Operand> operands) {
     op->destroy();
     scratch->eraseArguments([](BlockArgument) { return true; });
   });
-  SmallVector<Operand> results;
   if (!isValid(op))
     return zeros(op->getResultTypes());
   auto evaluable = dyn_cast<nn::ReferenceEval>(op);
@@ -173,9 +172,7 @@ Emitter::evaluate(OperationState &state, ArrayRef<Operand> operands) {
     return zeros(op->getResultTypes());
   if (failed(evaluable.evaluate(inputs, outputs)))
     return std::nullopt;
-  for (HostTensor &output : outputs)
-    results.push_back(std::move(output));
-  return results;
+  return llvm::to_vector_of<Operand>(outputs);
 }
 
 /// Whether an op makes floats that were not there before.
@@ -212,7 +209,11 @@ SmallVector<Operand> Emitter::emit(StringRef name, ArrayRef<Type> types,
     values.push_back(materialize(operand));
   Operation *op =
       builder.create(OperationState(loc, name, values, types, attributes));
-  if (!isValid(op)) {
+  auto isEmpty = [](Type type) {
+    return cast<ShapedType>(type).getNumElements() == 0;
+  };
+  // What has no elements is known.
+  if (!isValid(op) || llvm::all_of(types, isEmpty)) {
     op->erase();
     return zeros(types);
   }
@@ -405,9 +406,11 @@ Operand Emitter::pad(const Operand &input, ArrayRef<int64_t> low,
       {named("low", low), named("high", high), named("interior", interior)});
 }
 
-Operand Emitter::concat(ArrayRef<Operand> inputs, int64_t axis) {
-  if (inputs.size() == 1)
-    return inputs[0];
+Operand Emitter::concat(ArrayRef<Operand> given, int64_t axis) {
+  SmallVector<Operand> inputs(given);
+  llvm::erase_if(inputs, [&](const auto &x) { return x.shape()[axis] == 0; });
+  if (inputs.size() <= 1)
+    return inputs.empty() ? given[0] : inputs[0];
   Shape shape(inputs[0].shape());
   shape[axis] = 0;
   for (const Operand &input : inputs)

@@ -18,6 +18,8 @@ using Shape = llvm::SmallVector<int64_t>;
 
 /// ONNX's name of an element type, "int64".
 std::string typeName(mlir::Type element);
+/// "float, double, ... and bool": all types that there are.
+std::string supportedTypeNames();
 
 struct Drawn;
 

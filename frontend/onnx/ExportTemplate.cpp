@@ -141,7 +141,7 @@ private:
   static bool isStripped(const ::onnx::TensorProto &tensor) {
     return !tensor.has_raw_data() && tensor.float_data_size() == 0 &&
            tensor.double_data_size() == 0 && tensor.int32_data_size() == 0 &&
-           tensor.int64_data_size() == 0;
+           tensor.int64_data_size() == 0 && tensor.uint64_data_size() == 0;
   }
 
   const ModelFile &file;

@@ -1,7 +1,7 @@
 // Walks the flat graph, decodes node by node, and puts the function and the
 // parameters' symbols together.
 #include "frontend/onnx/Import.h"
-#include "frontend/onnx/Decoder.h"
+#include "frontend/onnx/DecoderTable.h"
 #include "frontend/onnx/Detached.h"
 #include "frontend/onnx/Drawn.h"
 #include "frontend/onnx/Exporter.h"
@@ -115,6 +115,13 @@ LogicalResult Importer::createFunction() {
       bindInputs(context, *file, options.dims);
   if (failed(inputs))
     return failure();
+  // What has no elements, a cache of the past for one, is no data: it is known.
+  llvm::erase_if(*inputs, [&](const GraphInput &input) {
+    bool isEmpty = input.type.getNumElements() == 0;
+    if (isEmpty)
+      values.try_emplace(input.name, nn::HostTensor::splat(input.type, 0));
+    return isEmpty;
+  });
   module = ModuleOp::create(UnknownLoc::get(context));
   (*module)->setAttr("nn.model", builder.getStringAttr(
                                      llvm::sys::path::filename(options.path)));
@@ -302,16 +309,12 @@ LogicalResult Importer::importNode(const Node &node, int index) {
       input = *boolean;
     }
   NodeContext nodeContext(node, options.path, *emitter, *inputs);
-  if (!node.proto->domain().empty() && node.proto->domain() != "ai.onnx")
-    return nodeContext.error("operators of domain '" + node.proto->domain() +
-                             "' are not supported; supported are the default "
-                             "domain and the model's own functions");
   if (op == "If")
     return inputs->size() == 1 ? enterBranch(node, index, inputs->front())
                                : nodeContext.error("expects one input");
-  const Decoder *decoder = decoders.find(op, node.opset);
+  const Decoder *decoder = decoders.find(node);
   if (!decoder)
-    return nodeContext.error(decoders.whyUnsupported(op));
+    return nodeContext.error(decoders.whyUnsupported(node));
   int count = inputs->size();
   if (count < decoder->minInputs ||
       (decoder->maxInputs >= 0 && count > decoder->maxInputs))
@@ -322,7 +325,8 @@ LogicalResult Importer::importNode(const Node &node, int index) {
       return nodeContext.error("its input " + Twine(position) + " is missing");
     if (!input && decoder->maxInputs < 0)
       return nodeContext.error("its input " + Twine(position) + " is missing");
-    if (input && input.isSequence() && !op.contains("Sequence"))
+    if (input && input.isSequence() && !op.starts_with("Sequence") &&
+        op != "ConcatFromSequence" && !op.starts_with("Optional"))
       return nodeContext.error("sequences are supported by SequenceAt, "
                                "SequenceLength and ConcatFromSequence only");
   }

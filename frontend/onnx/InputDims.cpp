@@ -58,8 +58,8 @@ private:
     if (!element)
       return fail("input '" + name + "' has data type " +
                   dtypeName(tensor.elem_type()) +
-                  ", which is not supported; supported are float, double, "
-                  "float16, bfloat16, int64, int32, int8, uint8 and bool");
+                  ", which is not supported; supported are " +
+                  supportedTypeNames());
     if (!tensor.has_shape())
       return fail("input '" + name + "' has no shape; export it with one");
     Shape shape;
@@ -78,9 +78,9 @@ private:
                       ": expects a positive number");
       } else {
         fixedDims[name + "." + std::to_string(axis)] = size;
-        if (size <= 0)
+        if (size < 0)
           return fail("dim " + Twine(axis) + " of input '" + name + "' is " +
-                      Twine(size) + ", expects a positive number");
+                      Twine(size) + ", expects 0 or more");
       }
       if (llvm::MulOverflow(elements, size, elements) ||
           elements > (int64_t(1) << 31))

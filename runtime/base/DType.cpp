@@ -30,6 +30,10 @@ constexpr Names table[] = {
     {plan::BOOL, 1, "bool", "BOOL", 9},
     {plan::UINT8, 1, "uint8", "U8", 2},
     {plan::INT8, 1, "int8", "I8", 3},
+    {plan::UINT16, 2, "uint16", "U16", 4},
+    {plan::INT16, 2, "int16", "I16", 5},
+    {plan::UINT32, 4, "uint32", "U32", 12},
+    {plan::UINT64, 8, "uint64", "U64", 13},
 };
 
 const Names *find(DType dtype) {
@@ -167,8 +171,16 @@ template <typename Function> void withInteger(DType dtype, Function function) {
     return function(int64_t());
   case plan::INT32:
     return function(int32_t());
+  case plan::INT16:
+    return function(int16_t());
   case plan::INT8:
     return function(int8_t());
+  case plan::UINT64:
+    return function(uint64_t());
+  case plan::UINT32:
+    return function(uint32_t());
+  case plan::UINT16:
+    return function(uint16_t());
   default:
     return function(uint8_t());
   }
@@ -208,6 +220,11 @@ int32_t onnxDtype(DType dtype) {
 bool isFloat(DType dtype) {
   return dtype == plan::FLOAT32 || dtype == plan::FLOAT64 ||
          dtype == plan::BFLOAT16 || dtype == plan::FLOAT16;
+}
+
+bool isSigned(DType dtype) {
+  return isFloat(dtype) || dtype == plan::INT64 || dtype == plan::INT32 ||
+         dtype == plan::INT16 || dtype == plan::INT8;
 }
 
 bool isConvertible(DType from, DType to) {

@@ -24,6 +24,8 @@ plan::DType dtypeFromOnnx(int32_t onnxDtype);
 int32_t onnxDtype(plan::DType dtype);
 
 bool isFloat(plan::DType dtype);
+/// Floats, and the integers that may be negative.
+bool isSigned(plan::DType dtype);
 
 /// What is computed with elements of a type: float64, or float32.
 inline plan::DType computeDtype(plan::DType dtype) {

@@ -59,8 +59,16 @@ Task bind(CpuDevice &device, const entry::TopK &entry) {
     return task(int64_t());
   case plan::INT32:
     return task(int32_t());
+  case plan::INT16:
+    return task(int16_t());
   case plan::INT8:
     return task(int8_t());
+  case plan::UINT64:
+    return task(uint64_t());
+  case plan::UINT32:
+    return task(uint32_t());
+  case plan::UINT16:
+    return task(uint16_t());
   case plan::UINT8:
     return task(uint8_t());
   default:

@@ -21,8 +21,16 @@ const char *suffixOf(plan::DType dtype) {
     return "i64";
   case plan::INT32:
     return "i32";
+  case plan::INT16:
+    return "i16";
   case plan::INT8:
     return "i8";
+  case plan::UINT64:
+    return "u64";
+  case plan::UINT32:
+    return "u32";
+  case plan::UINT16:
+    return "u16";
   case plan::UINT8:
     return "u8";
   case plan::BOOL:

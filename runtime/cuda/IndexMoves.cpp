@@ -33,7 +33,8 @@ static std::string named(const char *kernel, plan::DType dtype) {
   static constexpr std::pair<plan::DType, const char *> names[] = {
       {plan::FLOAT64, "f64"}, {plan::FLOAT32, "f32"}, {plan::BFLOAT16, "bf16"},
       {plan::FLOAT16, "f16"}, {plan::INT64, "i64"},   {plan::INT32, "i32"},
-      {plan::INT8, "i8"},     {plan::UINT8, "u8"}};
+      {plan::INT16, "i16"},   {plan::INT8, "i8"},     {plan::UINT64, "u64"},
+      {plan::UINT32, "u32"},  {plan::UINT16, "u16"},  {plan::UINT8, "u8"}};
   for (auto [type, name] : names)
     if (type == dtype)
       return std::string(kernel) + "_" + name;

@@ -13,11 +13,13 @@ namespace shardc::runtime {
 static bool accepts(plan::DType expected, plan::DType got) {
   if (expected == got)
     return true;
-  if (expected == plan::INT64)
-    return got == plan::INT32;
-  if (expected == plan::BOOL)
+  if (isFloat(expected) || isFloat(got))
+    return isFloat(expected) && isFloat(got);
+  if (expected == plan::BOOL || got == plan::BOOL)
     return got == plan::UINT8;
-  return isFloat(expected) && isFloat(got);
+  // Those without a sign fit where there is a bit more.
+  return (isSigned(expected) || !isSigned(got)) &&
+         elementSize(expected) > elementSize(got);
 }
 
 ArraySource::ArraySource(SampleType sampleType, std::string path,

@@ -132,7 +132,8 @@ plan::DType dtypeFromDescr(std::string_view kindAndSize) {
   static constexpr std::pair<std::string_view, plan::DType> known[] = {
       {"f4", plan::FLOAT32}, {"f8", plan::FLOAT64}, {"f2", plan::FLOAT16},
       {"i8", plan::INT64},   {"i4", plan::INT32},   {"b1", plan::BOOL},
-      {"u1", plan::UINT8},   {"i1", plan::INT8}};
+      {"i2", plan::INT16},   {"i1", plan::INT8},    {"u8", plan::UINT64},
+      {"u4", plan::UINT32},  {"u2", plan::UINT16},  {"u1", plan::UINT8}};
   for (auto [name, dtype] : known)
     if (name == kindAndSize)
       return dtype;
@@ -147,9 +148,10 @@ plan::DType checkDescr(const std::string &descr, const std::string &name) {
                           ? plan::INVALID
                           : dtypeFromDescr(std::string_view(descr).substr(1));
   if (dtype == plan::INVALID)
-    fail(name, ": dtype '", descr,
-         "' is not supported; expects float16, float32, float64, int8, int32, "
-         "int64, uint8 or bool");
+    fail(
+        name, ": dtype '", descr,
+        "' is not supported; expects float16, float32, float64, int8 to int64, "
+        "uint8 to uint64 or bool");
   if (descr[0] == '>' && elementSize(dtype) > 1)
     fail(name, ": is big-endian; write it as array.astype('<", descr.substr(1),
          "')");

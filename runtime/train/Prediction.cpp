@@ -33,8 +33,16 @@ const char *npyType(plan::DType dtype) {
     return "<i8";
   case plan::INT32:
     return "<i4";
+  case plan::INT16:
+    return "<i2";
   case plan::INT8:
     return "|i1";
+  case plan::UINT64:
+    return "<u8";
+  case plan::UINT32:
+    return "<u4";
+  case plan::UINT16:
+    return "<u2";
   case plan::UINT8:
     return "|u1";
   case plan::BOOL:

@@ -1,6 +1,6 @@
 // The elementary functions of kernels beside the C library's, in units of the
 // last place, and special values, which are C's.
-#include "runtime/cuda/kernels/Functions.h"
+#include "runtime/cuda/kernels/InverseFunctions.h"
 
 #include <cmath>
 #include <functional>
@@ -83,6 +83,26 @@ TEST(Functions, HyperbolicTangent) { SHARDC_WORST(hyperbolicTangent, tanh, 3); }
 TEST(Functions, ErrorFunction) { SHARDC_WORST(errorFunction, erf, 2); }
 TEST(Functions, Sine) { SHARDC_WORST(sine, sin, 1); }
 TEST(Functions, Cosine) { SHARDC_WORST(cosine, cos, 1); }
+
+TEST(Functions, InverseTangent) { SHARDC_WORST(inverseTangent, atan, 2); }
+TEST(Functions, InverseSine) {
+  SHARDC_WORST(inverseSine, asin, 4, 1.0);
+  SHARDC_WORST(inverseSine, asin, 4);
+}
+TEST(Functions, InverseCosine) {
+  SHARDC_WORST(inverseCosine, acos, 4, 1.0);
+  SHARDC_WORST(inverseCosine, acos, 4);
+}
+TEST(Functions, InverseHyperbolicSine) {
+  SHARDC_WORST(inverseHyperbolicSine, asinh, 3);
+}
+TEST(Functions, InverseHyperbolicCosine) {
+  SHARDC_WORST(inverseHyperbolicCosine, acosh, 3);
+}
+TEST(Functions, InverseHyperbolicTangent) {
+  SHARDC_WORST(inverseHyperbolicTangent, atanh, 3, 1.0);
+  SHARDC_WORST(inverseHyperbolicTangent, atanh, 3);
+}
 
 TEST(Functions, AnglesOfAnySize) {
   std::mt19937_64 random(3);

@@ -5,9 +5,11 @@ A step is cut into parts, one for each rank and micro-batch; part p takes the sa
 1) batch). docs/running.md says how the losses of the parts become one."""
 import numpy as np
 
-import numpy_ops_moves  # noqa: F401  (registers its operators)
+import numpy_ops_carried  # noqa: F401  (registers its operators)
+import numpy_ops_moves  # noqa: F401
 import numpy_ops_recurrent  # noqa: F401
 import numpy_ops_reductions  # noqa: F401
+import numpy_ops_sampling  # noqa: F401
 import numpy_ops_windows  # noqa: F401
 from numpy_ops import OPS, Call
 from program import FLOATS, TYPES, rounded
@@ -210,8 +212,10 @@ def by_torch(program, parts, noise=0.0, seed=0):
     """(loss, {parameter: gradient}) by torch in float64. noise: of each result of a node."""
     import torch
 
+    import torch_ops_carried  # noqa: F401
     import torch_ops_moves  # noqa: F401
     import torch_ops_recurrent  # noqa: F401
+    import torch_ops_sampling  # noqa: F401
     import torch_ops_windows  # noqa: F401
     from torch_ops import OPS as TORCH, tensor
 

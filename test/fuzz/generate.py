@@ -4,10 +4,12 @@ import random
 
 import numpy as np
 
-import generate_moves  # noqa: F401  (registers its generators)
+import generate_carried  # noqa: F401  (registers its generators)
+import generate_moves  # noqa: F401
 import generate_pad  # noqa: F401
 import generate_products  # noqa: F401
 import generate_recurrent  # noqa: F401
+import generate_sampling  # noqa: F401
 import generate_scatter  # noqa: F401
 import generate_windows  # noqa: F401
 from builder import FLOATS, Builder, Unsuitable

@@ -41,7 +41,9 @@ def scatter(g, op):
     else:
         updates = g.literal(shape, dtype)
     if g.program.opset >= 16:
-        more["reduction"] = "add" if adds else g.choose(None, "none")
+        # What is multiplied or compared may be there twice, too.
+        others = ("mul", "min", "max") if g.available_from(18) else ()
+        more["reduction"] = g.choose("add", *others) if adds else g.choose(None, "none")
     elif adds:
         raise Unsuitable("needs opset 16")
     g.emit(op, [x, g.constant(indices, g.choose("i64", "i64", "i32")), updates], **more)

@@ -54,6 +54,8 @@ def generates(*names):
 
 @generates(
     "Abs",
+    "Asinh",
+    "Atan",
     "Ceil",
     "Cos",
     "Erf",
@@ -93,6 +95,18 @@ def guarded(g, op):
 @generates("Tan")
 def tangent(g, op):
     g.emit(op, [g.emit("Softsign", [g.float()])])  # no pole is near
+
+
+@generates("Acos", "Asin", "Atanh")
+def inverse_within_one(g, op):
+    x = g.emit("Softsign", [g.float()])
+    g.emit(op, [g.emit("Mul", [x, g.scalar(0.75, g.type(x))])])
+
+
+@generates("Acosh")
+def inverse_above_one(g, op):
+    x = g.positive(g.float())
+    g.emit(op, [g.emit("Add", [x, g.scalar(1.0, g.type(x))])])
 
 
 @generates("Add", "Sub", "Mul")

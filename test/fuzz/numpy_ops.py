@@ -91,6 +91,12 @@ def simple(name, function):
 
 for _name, _function in {
     "Abs": np.abs,
+    "Acos": np.arccos,
+    "Acosh": np.arccosh,
+    "Asin": np.arcsin,
+    "Asinh": np.arcsinh,
+    "Atan": np.arctan,
+    "Atanh": np.arctanh,
     "Add": np.add,
     "And": np.logical_and,
     "Ceil": np.ceil,

@@ -272,22 +272,31 @@ def arg_max(call):
     return [x.shape[axis] - 1 - place if last else place]
 
 
+REDUCTIONS = {
+    "none": lambda old, new: new,
+    "add": np.add,
+    "mul": np.multiply,
+    "min": np.minimum,
+    "max": np.maximum,
+}
+
+
 @op("ScatterND")
 def scatter_nd(call):
-    result, adds = np.array(call[0]), call.attribute("reduction", "none") == "add"
+    result, combined = np.array(call[0]), REDUCTIONS[call.attribute("reduction", "none")]
     for at in np.ndindex(call[1].shape[:-1]):
         place = tuple(call[1][at])
-        result[place] = result[place] + call[2][at] if adds else call[2][at]
+        result[place] = combined(result[place], call[2][at])
     return [result]
 
 
 @op("ScatterElements")
 def scatter_elements(call):
-    result, adds = np.array(call[0]), call.attribute("reduction", "none") == "add"
+    result, combined = np.array(call[0]), REDUCTIONS[call.attribute("reduction", "none")]
     axis = call.attribute("axis", 0) % result.ndim
     for at in np.ndindex(call[1].shape):
         place = (*at[:axis], call[1][at], *at[axis + 1 :])
-        result[place] = result[place] + call[2][at] if adds else call[2][at]
+        result[place] = combined(result[place], call[2][at])
     return [result]
 
 

@@ -53,6 +53,12 @@ def quotient(a, b):
 
 for _name, _function in {
     "Abs": torch.abs,
+    "Acos": torch.acos,
+    "Acosh": torch.acosh,
+    "Asin": torch.asin,
+    "Asinh": torch.asinh,
+    "Atan": torch.atan,
+    "Atanh": torch.atanh,
     "Add": torch.add,
     "And": torch.logical_and,
     "Ceil": torch.ceil,

@@ -275,18 +275,30 @@ def arg_max(call):
     return [x.shape[axis] - 1 - place if last else place]
 
 
+TORCH_REDUCTIONS = {"add": "sum", "mul": "prod", "min": "amin", "max": "amax"}
+
+
 @op("ScatterND")
 def scatter_nd(call):
-    places = tuple(call[1].long().unbind(-1))
-    adds = call.attribute("reduction", "none") == "add"
-    return [call[0].index_put(places, call[2], accumulate=adds)]
+    places, how = tuple(call[1].long().unbind(-1)), call.attribute("reduction", "none")
+    if how in ("none", "add"):
+        return [call[0].index_put(places, call[2], accumulate=how == "add")]
+    numbers = torch.arange(call[0].numel()).reshape(call[0].shape)[places]
+    flat = (
+        call[0]
+        .flatten()
+        .scatter_reduce(0, numbers.flatten(), call[2].flatten(), TORCH_REDUCTIONS[how])
+    )
+    return [flat.reshape(call[0].shape)]
 
 
 @op("ScatterElements")
 def scatter_elements(call):
     axis, indices = call.attribute("axis", 0), call[1].long()
-    if call.attribute("reduction", "none") == "add":
-        return [call[0].scatter_add(axis, indices, call[2])]
+    how = call.attribute("reduction", "none")
+    if how != "none":
+        indices = indices % call[0].shape[axis]
+        return [call[0].scatter_reduce(axis, indices, call[2], TORCH_REDUCTIONS[how])]
     return [call[0].scatter(axis, indices, call[2])]
 
 

@@ -21,3 +21,19 @@ func.func @shapes_are_static(%x: tensor<?xf32>) {
   %z = nn.exp %x : tensor<?xf32>
   return
 }
+
+// -----
+
+func.func @bits_of_integers(%x: tensor<4xi32>) -> tensor<4xui32> {
+  // expected-error@+1 {{expects a float type and an integer type, got 'i32' and 'ui32'}}
+  %y = nn.bitcast %x : (tensor<4xi32>) -> tensor<4xui32>
+  return %y : tensor<4xui32>
+}
+
+// -----
+
+func.func @bits_of_another_width(%x: tensor<4xf32>) -> tensor<4xi64> {
+  // expected-error@+1 {{expects types of one width, got 'f32' and 'i64'}}
+  %y = nn.bitcast %x : (tensor<4xf32>) -> tensor<4xi64>
+  return %y : tensor<4xi64>
+}

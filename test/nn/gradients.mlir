@@ -43,6 +43,30 @@ func.func @sin_of_cos(%x: tensor<5xf64> {test.range = array<f64: -3.0, 3.0>}) ->
   %y = nn.sin %c : tensor<5xf64>
   return %y : tensor<5xf64>
 }
+func.func @asin(%x: tensor<5xf64> {test.range = array<f64: -0.9, 0.9>}) -> tensor<5xf64> {
+  %y = nn.asin %x : tensor<5xf64>
+  return %y : tensor<5xf64>
+}
+func.func @acos(%x: tensor<5xf64> {test.range = array<f64: -0.9, 0.9>}) -> tensor<5xf64> {
+  %y = nn.acos %x : tensor<5xf64>
+  return %y : tensor<5xf64>
+}
+func.func @atan(%x: tensor<5xf64> {test.range = array<f64: -3.0, 3.0>}) -> tensor<5xf64> {
+  %y = nn.atan %x : tensor<5xf64>
+  return %y : tensor<5xf64>
+}
+func.func @asinh(%x: tensor<5xf64> {test.range = array<f64: -3.0, 3.0>}) -> tensor<5xf64> {
+  %y = nn.asinh %x : tensor<5xf64>
+  return %y : tensor<5xf64>
+}
+func.func @acosh(%x: tensor<5xf64> {test.range = array<f64: 1.2, 4.0>}) -> tensor<5xf64> {
+  %y = nn.acosh %x : tensor<5xf64>
+  return %y : tensor<5xf64>
+}
+func.func @atanh(%x: tensor<5xf64> {test.range = array<f64: -0.9, 0.9>}) -> tensor<5xf64> {
+  %y = nn.atanh %x : tensor<5xf64>
+  return %y : tensor<5xf64>
+}
 func.func @tanh(%x: tensor<9xf64> {test.range = array<f64: -3.0, 3.0>}) -> tensor<9xf64> {
   %y = nn.tanh %x : tensor<9xf64>
   return %y : tensor<9xf64>

@@ -28,6 +28,23 @@ func.func @functions_of_any_number(%x: tensor<3x5xELEM> {test.range = array<f64:
   %16 = nn.round %x : tensor<3x5xELEM>
   return %0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16 : tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>
 }
+func.func @inverse_functions_of_any_number(%x: tensor<3x5xELEM> {test.range = array<f64: -3.0, 3.0>})
+    -> (tensor<3x5xELEM>, tensor<3x5xELEM>) {
+  %0 = nn.atan %x : tensor<3x5xELEM>
+  %1 = nn.asinh %x : tensor<3x5xELEM>
+  return %0, %1 : tensor<3x5xELEM>, tensor<3x5xELEM>
+}
+func.func @inverse_functions_below_one(%x: tensor<3x5xELEM> {test.range = array<f64: -0.9, 0.9>})
+    -> (tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>) {
+  %0 = nn.asin %x : tensor<3x5xELEM>
+  %1 = nn.acos %x : tensor<3x5xELEM>
+  %2 = nn.atanh %x : tensor<3x5xELEM>
+  return %0, %1, %2 : tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>
+}
+func.func @inverse_function_above_one(%x: tensor<3x5xELEM> {test.range = array<f64: 1.1, 5.0>}) -> tensor<3x5xELEM> {
+  %0 = nn.acosh %x : tensor<3x5xELEM>
+  return %0 : tensor<3x5xELEM>
+}
 func.func @functions_of_positive_numbers(%x: tensor<3x5xELEM> {test.range = array<f64: 0.5, 3.0>}, %y: tensor<3x5xELEM> {test.range = array<f64: 0.5, 3.0>})
     -> (tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>) {
   %0 = nn.log %x : tensor<3x5xELEM>
@@ -129,6 +146,35 @@ func.func @booleans(%x: tensor<3x5xi1>, %y: tensor<3x5xi1>)
 
 //===--- Shape ---===//
 
+func.func @bits(%x: tensor<4xui64> {test.values = dense<[18446744073709551615, 5, 0, 1311768467463790320]> : tensor<4xui64>}, %y: tensor<4xui64> {test.values = dense<[3, 18446744073709551614, 7, 9223372036854775808]> : tensor<4xui64>})
+    -> (tensor<4xui64>, tensor<4xui64>, tensor<4xui64>, tensor<4xui64>, tensor<4xui64>, tensor<4xui64>, tensor<4xui64>, tensor<4xi1>, tensor<4xf64>) {
+  %0 = nn.and %x, %y : tensor<4xui64>
+  %1 = nn.or %x, %y : tensor<4xui64>
+  %2 = nn.xor %x, %y : tensor<4xui64>
+  %3 = nn.max %x, %y : tensor<4xui64>
+  %4 = nn.min %x, %y : tensor<4xui64>
+  %5 = nn.div %x, %y : tensor<4xui64>
+  %6 = nn.mod %x, %y : tensor<4xui64>
+  %7 = nn.compare lt %x, %y : (tensor<4xui64>, tensor<4xui64>) -> tensor<4xi1>
+  %8 = nn.cast %x : (tensor<4xui64>) -> tensor<4xf64>
+  return %0, %1, %2, %3, %4, %5, %6, %7, %8 : tensor<4xui64>, tensor<4xui64>, tensor<4xui64>, tensor<4xui64>, tensor<4xui64>, tensor<4xui64>, tensor<4xui64>, tensor<4xi1>, tensor<4xf64>
+}
+func.func @bits_of_floats(%x: tensor<5xELEM> {test.range = array<f64: -3.0, 3.0>})
+    -> (tensor<5xf64>, tensor<5xf32>, tensor<5xbf16>, tensor<5xf16>, tensor<5xui16>) {
+  %0 = nn.cast %x : (tensor<5xELEM>) -> tensor<5xf64>
+  %1 = nn.cast %x : (tensor<5xELEM>) -> tensor<5xf32>
+  %2 = nn.cast %x : (tensor<5xELEM>) -> tensor<5xbf16>
+  %3 = nn.cast %x : (tensor<5xELEM>) -> tensor<5xf16>
+  %4 = nn.bitcast %0 : (tensor<5xf64>) -> tensor<5xi64>
+  %5 = nn.bitcast %1 : (tensor<5xf32>) -> tensor<5xi32>
+  %6 = nn.bitcast %2 : (tensor<5xbf16>) -> tensor<5xi16>
+  %7 = nn.bitcast %3 : (tensor<5xf16>) -> tensor<5xui16>
+  %8 = nn.bitcast %4 : (tensor<5xi64>) -> tensor<5xf64>
+  %9 = nn.bitcast %5 : (tensor<5xi32>) -> tensor<5xf32>
+  %10 = nn.bitcast %6 : (tensor<5xi16>) -> tensor<5xbf16>
+  %11 = nn.bitcast %7 : (tensor<5xui16>) -> tensor<5xf16>
+  return %8, %9, %10, %11, %7 : tensor<5xf64>, tensor<5xf32>, tensor<5xbf16>, tensor<5xf16>, tensor<5xui16>
+}
 func.func @moves(%x: tensor<2x3x4xELEM>, %y: tensor<2x1x4xELEM>)
     -> (tensor<6x4xELEM>, tensor<2x2x6xELEM>, tensor<1x24xELEM>, tensor<4x3x2xELEM>, tensor<2x5x4xELEM>, tensor<2x2x2xELEM>, tensor<4x7x4xELEM>, tensor<2x3x4xELEM>, tensor<2x5x4xELEM>) {
   %0 = nn.reshape %x : (tensor<2x3x4xELEM>) -> tensor<6x4xELEM>

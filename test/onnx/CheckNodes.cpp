@@ -67,12 +67,15 @@ public:
       message = "has inputs or outputs that are no tensors";
       return Outcome::unsupported;
     }
-    Outcome outcome = run(model);
-    if (outcome != Outcome::unsupported)
-      return outcome;
+    Outcome outcome = run(model, inputs);
     std::string first = message;
-    ModelProto fixed = withStoredIntegers(model);
-    outcome = run(fixed);
+    for (bool all : {false, true}) {
+      if (outcome != Outcome::unsupported || (all && !saysShapes()))
+        break;
+      std::vector<TensorProto> rest;
+      ModelProto fixed = withStoredIntegers(model, all, rest);
+      outcome = run(fixed, rest);
+    }
     if (outcome == Outcome::unsupported)
       message = first;
     return outcome;
@@ -81,31 +84,39 @@ public:
   std::string message;
 
 private:
+  /// Whether no input is more than a shape or the bounds of a range.
+  bool saysShapes() const {
+    return llvm::all_of(inputs, [](const TensorProto &input) {
+      return input.dims_size() == 0 ||
+             (input.dims_size() == 1 &&
+              input.data_type() == TensorProto::INT64);
+    });
+  }
+
   /// Inputs that are no floats become initializers, and floats that say how
-  /// sizes change.
-  ModelProto withStoredIntegers(const ModelProto &model) {
+  /// sizes change, or all inputs; others are `rest`.
+  ModelProto withStoredIntegers(const ModelProto &model, bool all,
+                                std::vector<TensorProto> &rest) {
     ModelProto result = model;
     auto &graph = *result.mutable_graph();
     graph.clear_input();
-    std::vector<TensorProto> rest;
     for (int i = 0; i < model.graph().input_size(); ++i) {
       TensorProto tensor = inputs[i];
       tensor.set_name(model.graph().input(i).name());
       bool isData = i == 0 || tensor.data_type() == TensorProto::FLOAT ||
                     tensor.data_type() == TensorProto::DOUBLE;
       isData &= tensor.name() != "scales" && tensor.name() != "roi";
-      if (isData && !(tensor.dims_size() == 0 && i > 0)) {
+      if (!all && isData && !(tensor.dims_size() == 0 && i > 0)) {
         rest.push_back(inputs[i]);
         *graph.add_input() = model.graph().input(i);
       } else {
         *graph.add_initializer() = tensor;
       }
     }
-    inputs = std::move(rest);
     return result;
   }
 
-  Outcome run(const ModelProto &model) {
+  Outcome run(const ModelProto &model, ArrayRef<TensorProto> given) {
     std::string path = scratch + "/node-test.onnx";
     std::ofstream(path, std::ios::binary) << model.SerializeAsString();
     shardc::onnx::ImportOptions options;
@@ -117,7 +128,9 @@ private:
       return Outcome::unsupported;
     auto function = *module->getOps<func::FuncOp>().begin();
     SmallVector<HostTensor> arguments;
-    for (const TensorProto &input : inputs) {
+    for (const TensorProto &input : given) {
+      if (llvm::is_contained(input.dims(), 0))
+        continue; // known to the importer
       auto host = shardc::onnx::hostTensor(&context, input);
       if (!host) {
         message = llvm::toString(host.takeError());

@@ -128,7 +128,14 @@ class BadInputs(BadSignals, unittest.TestCase):
         )
         self.refused(
             single(node("FusedMatMul", ["x", "w"], ["y"], domain="com.microsoft"), WEIGHT),
-            "domain 'com.microsoft'",
+            "opset_import lacks the domain 'com.microsoft'",
+        )
+        self.refused(
+            single(node("FusedMatMul", ["x", "w"], ["y"], domain="com.example"), WEIGHT),
+            (
+                r"domain 'com.example' are not supported; supported are the default domain,"
+                r" ai.onnx.preview.training, com.microsoft and the model's own functions"
+            ),
         )
         self.refused(single(node("Loop", ["", "", "x"], ["y"])), "Loop, opset 20")
 

@@ -14,7 +14,11 @@ TYPES = {
     "bfloat16": (TensorProto.BFLOAT16, np.float32),
     "int64": (TensorProto.INT64, np.int64),
     "int32": (TensorProto.INT32, np.int32),
+    "int16": (TensorProto.INT16, np.int16),
     "int8": (TensorProto.INT8, np.int8),
+    "uint64": (TensorProto.UINT64, np.uint64),
+    "uint32": (TensorProto.UINT32, np.uint32),
+    "uint16": (TensorProto.UINT16, np.uint16),
     "uint8": (TensorProto.UINT8, np.uint8),
     "bool": (TensorProto.BOOL, np.bool_),
 }

@@ -12,7 +12,11 @@ from reference import SHARDC, command, read_safetensors
 TYPES = {
     "int64": TensorProto.INT64,
     "int32": TensorProto.INT32,
+    "int16": TensorProto.INT16,
     "int8": TensorProto.INT8,
+    "uint64": TensorProto.UINT64,
+    "uint32": TensorProto.UINT32,
+    "uint16": TensorProto.UINT16,
     "uint8": TensorProto.UINT8,
 }
 

@@ -12,12 +12,16 @@ int64_t bytesOf(plan::DType type) {
   switch (type) {
   case plan::FLOAT64:
   case plan::INT64:
+  case plan::UINT64:
     return 8;
   case plan::FLOAT32:
   case plan::INT32:
+  case plan::UINT32:
     return 4;
   case plan::BFLOAT16:
   case plan::FLOAT16:
+  case plan::INT16:
+  case plan::UINT16:
     return 2;
   case plan::BOOL:
   case plan::UINT8:

@@ -1,5 +1,5 @@
 // shardc: an ONNX model into a sharded trainer.
-#include "frontend/onnx/Decoder.h"
+#include "frontend/onnx/DecoderTable.h"
 #include "runtime/launch/Guard.h"
 #include "tools/shardc/Compiler.h"
 #include "tools/shardc/Diagnostics.h"

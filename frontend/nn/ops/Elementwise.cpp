@@ -61,6 +61,12 @@ OpFoldResult CastOp::fold(FoldAdaptor adaptor) {
 // Gradient
 //===----------------------------------------------------------------------===//
 
+/// 1 - x^2, exact also where it is near 0.
+static Value oneLessSquare(Formula &f, Value x) {
+  Value one = f.constant(x, 1);
+  return f.mul(f.sub(one, x), f.add(one, x));
+}
+
 /// Unary ops: the gradient is one formula of dy.
 #define SHARDC_UNARY_GRADIENT(OP, FORMULA)                                     \
   LogicalResult OP::differentiate(                                             \
@@ -83,6 +89,13 @@ SHARDC_UNARY_GRADIENT(RsqrtOp, f.mul(f.scale(dy, -0.5), f.mul(y, f.mul(y, y))))
 SHARDC_UNARY_GRADIENT(ReciprocalOp, f.neg(f.mul(dy, f.mul(y, y))))
 SHARDC_UNARY_GRADIENT(SinOp, f.mul(dy, f.cos(x)))
 SHARDC_UNARY_GRADIENT(CosOp, f.neg(f.mul(dy, f.sin(x))))
+SHARDC_UNARY_GRADIENT(AsinOp, f.div(dy, f.sqrt(oneLessSquare(f, x))))
+SHARDC_UNARY_GRADIENT(AcosOp, f.neg(f.div(dy, f.sqrt(oneLessSquare(f, x)))))
+SHARDC_UNARY_GRADIENT(AtanOp, f.div(dy, f.add(f.mul(x, x), f.constant(x, 1))))
+SHARDC_UNARY_GRADIENT(AsinhOp,
+                      f.div(dy, f.sqrt(f.add(f.mul(x, x), f.constant(x, 1)))))
+SHARDC_UNARY_GRADIENT(AcoshOp, f.div(dy, f.sqrt(f.neg(oneLessSquare(f, x)))))
+SHARDC_UNARY_GRADIENT(AtanhOp, f.div(dy, oneLessSquare(f, x)))
 SHARDC_UNARY_GRADIENT(TanhOp, f.mul(dy, f.sub(f.constant(y, 1), f.mul(y, y))))
 SHARDC_UNARY_GRADIENT(ErfOp, f.mul(dy, f.scale(f.exp(f.neg(f.mul(x, x))),
                                                2 * std::numbers::inv_sqrtpi)))
@@ -218,6 +231,12 @@ double RsqrtOp::compute(Arguments x) { return 1 / std::sqrt(x[0]); }
 double ReciprocalOp::compute(Arguments x) { return 1 / x[0]; }
 double SinOp::compute(Arguments x) { return std::sin(x[0]); }
 double CosOp::compute(Arguments x) { return std::cos(x[0]); }
+double AsinOp::compute(Arguments x) { return std::asin(x[0]); }
+double AcosOp::compute(Arguments x) { return std::acos(x[0]); }
+double AtanOp::compute(Arguments x) { return std::atan(x[0]); }
+double AsinhOp::compute(Arguments x) { return std::asinh(x[0]); }
+double AcoshOp::compute(Arguments x) { return std::acosh(x[0]); }
+double AtanhOp::compute(Arguments x) { return std::atanh(x[0]); }
 double TanhOp::compute(Arguments x) { return std::tanh(x[0]); }
 double ErfOp::compute(Arguments x) { return std::erf(x[0]); }
 double SigmoidOp::compute(Arguments x) { return sigmoid(x[0]); }
@@ -281,7 +300,8 @@ static int64_t wrap(uint64_t value) { return static_cast<int64_t>(value); }
 
 int64_t NegOp::compute(Ints x) { return wrap(-static_cast<uint64_t>(x[0])); }
 int64_t AbsOp::compute(Ints x) {
-  return x[0] < 0 ? wrap(-static_cast<uint64_t>(x[0])) : x[0];
+  return x[0] < 0 && !isUInt64(getInput()) ? wrap(-static_cast<uint64_t>(x[0]))
+                                           : x[0];
 }
 int64_t AddOp::compute(Ints x) {
   return wrap(static_cast<uint64_t>(x[0]) + static_cast<uint64_t>(x[1]));
@@ -292,19 +312,32 @@ int64_t SubOp::compute(Ints x) {
 int64_t MulOp::compute(Ints x) {
   return wrap(static_cast<uint64_t>(x[0]) * static_cast<uint64_t>(x[1]));
 }
-int64_t MaxOp::compute(Ints x) { return std::max(x[0], x[1]); }
-int64_t MinOp::compute(Ints x) { return std::min(x[0], x[1]); }
+/// Of integers as an op's type has them: whether x comes before y.
+static bool isLess(Value of, int64_t x, int64_t y) {
+  return isUInt64(of) ? static_cast<uint64_t>(x) < static_cast<uint64_t>(y)
+                      : x < y;
+}
+int64_t MaxOp::compute(Ints x) {
+  return isLess(getLhs(), x[0], x[1]) ? x[1] : x[0];
+}
+int64_t MinOp::compute(Ints x) {
+  return isLess(getLhs(), x[0], x[1]) ? x[0] : x[1];
+}
 
 // By zero: what ONNX's reference and numpy give. No kernel can raise an error.
 int64_t DivOp::compute(Ints x) {
   if (x[1] == 0)
     return 0;
+  if (isUInt64(getLhs()))
+    return wrap(static_cast<uint64_t>(x[0]) / static_cast<uint64_t>(x[1]));
   return x[1] == -1 ? wrap(-static_cast<uint64_t>(x[0])) : x[0] / x[1];
 }
 
 int64_t ModOp::compute(Ints x) {
   if (x[1] == 0)
     return 0;
+  if (isUInt64(getLhs()))
+    return wrap(static_cast<uint64_t>(x[0]) % static_cast<uint64_t>(x[1]));
   const int64_t remainder = x[1] == -1 ? 0 : x[0] % x[1];
   return !getFmod() && remainder != 0 && (remainder < 0) != (x[1] < 0)
              ? remainder + x[1]
@@ -313,7 +346,7 @@ int64_t ModOp::compute(Ints x) {
 
 int64_t PowOp::compute(Ints x) {
   uint64_t base = x[0], result = 1;
-  if (x[1] < 0)
+  if (x[1] < 0 && !isUInt64(getLhs()))
     return x[0] == 1 ? 1 : x[0] == -1 ? (x[1] % 2 ? -1 : 1) : 0;
   for (uint64_t exponent = x[1]; exponent; exponent >>= 1, base *= base)
     if (exponent & 1)
@@ -322,9 +355,9 @@ int64_t PowOp::compute(Ints x) {
 }
 
 bool NotOp::compute(Ints x) { return !x[0]; }
-bool AndOp::compute(Ints x) { return x[0] && x[1]; }
-bool OrOp::compute(Ints x) { return x[0] || x[1]; }
-bool XorOp::compute(Ints x) { return x[0] != x[1]; }
+int64_t AndOp::compute(Ints x) { return x[0] & x[1]; }
+int64_t OrOp::compute(Ints x) { return x[0] | x[1]; }
+int64_t XorOp::compute(Ints x) { return x[0] ^ x[1]; }
 
 template <typename T> static bool compares(CompareKind kind, ArrayRef<T> x) {
   switch (kind) {
@@ -348,14 +381,16 @@ LogicalResult CompareOp::evaluate(ArrayRef<HostTensor> operands,
                                   SmallVectorImpl<HostTensor> &results) {
   const CompareKind kind = getKind();
   auto type = tensorType(getResult());
-  results.push_back(operands[0].isFloat()
-                        ? mapFloatsToInts(type, operands,
-                                          [&](Arguments x) -> int64_t {
-                                            return compares(kind, x);
-                                          })
-                        : mapInts(type, operands, [&](Ints x) -> int64_t {
-                            return compares(kind, x);
-                          }));
+  results.push_back(
+      operands[0].isFloat()
+          ? mapFloatsToInts(
+                type, operands,
+                [&](Arguments x) -> int64_t { return compares(kind, x); })
+          : mapInts(type, operands, [&](Ints x) -> int64_t {
+              const uint64_t bits[] = {uint64_t(x[0]), uint64_t(x[1])};
+              return isUInt64(getLhs()) ? compares<uint64_t>(kind, bits)
+                                        : compares(kind, x);
+            }));
   return success();
 }
 
@@ -375,6 +410,48 @@ LogicalResult SelectOp::evaluate(ArrayRef<HostTensor> operands,
           ? mapFloats(type, operands,
                       [](Arguments x) { return x[0] ? x[1] : x[2]; })
           : mapInts(type, operands, [](Ints x) { return x[0] ? x[1] : x[2]; }));
+  return success();
+}
+
+LogicalResult BitcastOp::verify() {
+  Type from = elementTypeOf(getInput()), to = elementTypeOf(getResult());
+  if (isa<FloatType>(from) == isa<FloatType>(to))
+    return emitOpError("expects a float type and an integer type, got ")
+           << from << " and " << to;
+  if (from.getIntOrFloatBitWidth() != to.getIntOrFloatBitWidth())
+    return emitOpError("expects types of one width, got ")
+           << from << " and " << to;
+  return success();
+}
+
+LogicalResult BitcastOp::evaluate(ArrayRef<HostTensor> operands,
+                                  SmallVectorImpl<HostTensor> &results) {
+  const HostTensor &input = operands[0];
+  auto type = tensorType(getResult());
+  if (input.isFloat()) {
+    const llvm::fltSemantics &semantics =
+        cast<FloatType>(input.elementType()).getFloatSemantics();
+    results.push_back(mapFloatsToInts(type, input, [&](Arguments x) -> int64_t {
+      llvm::APFloat value(x[0]);
+      bool losesInfo;
+      value.convert(semantics, llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+      return static_cast<int64_t>(value.bitcastToAPInt().getZExtValue());
+    }));
+    return success();
+  }
+  auto floating = cast<FloatType>(type.getElementType());
+  HostTensor::Floats values;
+  for (int64_t bits : input.toInts()) {
+    llvm::APFloat value(
+        floating.getFloatSemantics(),
+        llvm::APInt(floating.getWidth(), static_cast<uint64_t>(bits),
+                    /*isSigned=*/false, /*implicitTrunc=*/true));
+    bool losesInfo;
+    value.convert(llvm::APFloat::IEEEdouble(),
+                  llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+    values.push_back(value.convertToDouble());
+  }
+  results.push_back(HostTensor::floats(type, std::move(values)));
   return success();
 }
 

@@ -132,18 +132,32 @@ class NN_BoolOp<string mnemonic, string what, list<Trait> traits> :
     }
   }];
 }
-class NN_BoolBinaryOp<string mnemonic, string what, string source> :
-    NN_BoolOp<mnemonic, what, [Commutative]> {
+// Ops on the bits of integers; a boolean is one bit.
+class NN_BitsBinaryOp<string mnemonic, string what, string source> :
+    NN_ElementwiseOp<mnemonic, what, 0, [SameOperandsAndResultType, Commutative]> {
+  let extraClassDeclaration = scalarDeclaration # [{
+    /// The result of one element on the host.
+    int64_t compute(::llvm::ArrayRef<int64_t> x);
+  }];
+  let extraClassDefinition = sharedDefinition # [{
+    ::llvm::LogicalResult $cppClass::evaluate(
+        ::llvm::ArrayRef<HostTensor> operands,
+        ::llvm::SmallVectorImpl<HostTensor> &results) {
+      results.push_back(mapInts(getResult().getType(), operands,
+                                [&](::llvm::ArrayRef<int64_t> x) { return compute(x); }));
+      return ::llvm::success();
+    }
+  }];
   let description = [{
-    }] # source # [{. Both operands and the result are i1 tensors of one shape, of any rank; all
-    else is refused. Booleans have no gradient.
+    }] # source # [{. Both operands and the result have one shape, of any rank, and one type of
+    integers or booleans; all else is refused. There is no gradient.
 
     ```mlir
     %z = nn.}] # mnemonic # [{ %x, %y : tensor<4x64xi1>
     ```
   }];
-  let arguments = (ins NN_Bool:$lhs, NN_Bool:$rhs);
-  let results = (outs NN_Bool:$result);
+  let arguments = (ins NN_Bits:$lhs, NN_Bits:$rhs);
+  let results = (outs NN_Bits:$result);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($result)";
 }
 
@@ -176,6 +190,24 @@ def NN_SinOp : NN_FloatUnaryOp<"sin", "sine", [{
   }], 1>;
 def NN_CosOp : NN_FloatUnaryOp<"cos", "cosine", [{
     ONNX Cos, of radians. The gradient is -dy sin(x).
+  }], 1>;
+def NN_AsinOp : NN_FloatUnaryOp<"asin", "inverse sine", [{
+    ONNX Asin, in [-pi/2, pi/2]: NaN outside of [-1, 1]. The gradient is dy / sqrt(1 - x^2).
+  }], 1>;
+def NN_AcosOp : NN_FloatUnaryOp<"acos", "inverse cosine", [{
+    ONNX Acos, in [0, pi]: NaN outside of [-1, 1]. The gradient is -dy / sqrt(1 - x^2).
+  }], 1>;
+def NN_AtanOp : NN_FloatUnaryOp<"atan", "inverse tangent", [{
+    ONNX Atan, in [-pi/2, pi/2]. The gradient is dy / (1 + x^2).
+  }], 1>;
+def NN_AsinhOp : NN_FloatUnaryOp<"asinh", "inverse hyperbolic sine", [{
+    ONNX Asinh. The gradient is dy / sqrt(x^2 + 1).
+  }], 1>;
+def NN_AcoshOp : NN_FloatUnaryOp<"acosh", "inverse hyperbolic cosine", [{
+    ONNX Acosh: NaN below 1. The gradient is dy / sqrt(x^2 - 1).
+  }], 1>;
+def NN_AtanhOp : NN_FloatUnaryOp<"atanh", "inverse hyperbolic tangent", [{
+    ONNX Atanh: NaN outside of [-1, 1]. The gradient is dy / (1 - x^2).
   }], 1>;
 def NN_TanhOp : NN_FloatUnaryOp<"tanh", "hyperbolic tangent", [{
     ONNX Tanh. The gradient is dy (1 - y^2).
@@ -304,9 +336,9 @@ def NN_ModOp : NN_NumberBinaryOp<"mod",
   }]> {
   let arguments = (ins NN_Number:$lhs, NN_Number:$rhs, UnitAttr:$fmod);
 }
-def NN_AndOp : NN_BoolBinaryOp<"and", "logical and", "ONNX And">;
-def NN_OrOp : NN_BoolBinaryOp<"or", "logical or", "ONNX Or">;
-def NN_XorOp : NN_BoolBinaryOp<"xor", "logical exclusive or", "ONNX Xor">;
+def NN_AndOp : NN_BitsBinaryOp<"and", "bitwise and", "ONNX And and BitwiseAnd">;
+def NN_OrOp : NN_BitsBinaryOp<"or", "bitwise or", "ONNX Or and BitwiseOr">;
+def NN_XorOp : NN_BitsBinaryOp<"xor", "bitwise exclusive or", "ONNX Xor and BitwiseXor">;
 
 def NN_CompareKind : I32EnumAttr<"CompareKind", "order of two elements", [
   I32EnumAttrCase<"eq", 0>, I32EnumAttrCase<"ne", 1>, I32EnumAttrCase<"lt", 2>,
@@ -361,6 +393,21 @@ def NN_SelectOp : NN_ElementwiseOp<"select", "lhs where the condition holds, els
   let assemblyFormat =
     "$condition `,` $lhs `,` $rhs attr-dict `:` functional-type(operands, $result)";
   let hasFolder = 1;
+}
+def NN_BitcastOp : NN_ElementwiseOp<"bitcast", "the bits of floats as integers, or back", 0, []> {
+  let description = [{
+    ONNX BitCast between a float type and an integer type of the same width. Input and result have
+    one shape, of any rank; all else is refused. There is no gradient.
+
+    ```mlir
+    %y = nn.bitcast %x : (tensor<4x64xf32>) -> tensor<4x64xi32>
+    ```
+  }];
+  let arguments = (ins NN_Number:$input);
+  let results = (outs NN_Number:$result);
+  let assemblyFormat = "$input attr-dict `:` functional-type($input, $result)";
+  let extraClassDeclaration = scalarDeclaration;
+  let hasVerifier = 1;
 }
 def NN_CastOp : NN_ElementwiseOp<"cast",
     "conversion of element type; floats truncate towards zero, saturating, NaN to 0; to i1: x != 0",

@@ -21,6 +21,15 @@ namespace {
 struct Scalar {
   OpBuilder &builder;
   Location loc;
+  /// Whether integers of 64 bits have no sign: those of fewer bits are widened,
+  /// so that one with a sign holds them.
+  bool isUnsigned = false;
+
+  /// At `op`, whose first operand says what integers are.
+  static Scalar at(OpBuilder &builder, Operation *op) {
+    return {builder, op->getLoc(),
+            elementTypeOf(op->getOperand(0)).isUnsignedInteger(64)};
+  }
 
   Value constant(Value like, double value) {
     return KernelBuilder(builder, loc).constant(like.getType(), value);
@@ -68,7 +77,12 @@ struct Scalar {
   Value integerQuotient(Value x, Value y);
   /// The remainder of x / y: 0 where y is 0 or -1.
   Value integerRemainder(Value x, Value y) {
-    return make<arith::RemSIOp>(x, safeDivisor(y));
+    return isUnsigned ? make<arith::RemUIOp>(x, safeDivisor(y))
+                      : make<arith::RemSIOp>(x, safeDivisor(y));
+  }
+  template <typename OnFloats, typename OnInts, typename OnUnsigned>
+  Value pickSigned(Value x, Value y) {
+    return isUnsigned ? make<OnUnsigned>(x, y) : pick<OnFloats, OnInts>(x, y);
   }
   /// A float truncated to an integer that `type` holds: saturating, NaN to 0.
   Value truncated(Value x, Type type);
@@ -103,7 +117,7 @@ Value Scalar::compare(CompareKind kind, Value x, Value y) {
   using arith::CmpFPredicate;
   using arith::CmpIPredicate;
   // In the order of CompareKind. Booleans order as 0 and 1, which i1's signed
-  // order would reverse.
+  // order would reverse, and so do integers without a sign.
   static constexpr CmpFPredicate floats[] = {
       CmpFPredicate::OEQ, CmpFPredicate::UNE, CmpFPredicate::OLT,
       CmpFPredicate::OLE, CmpFPredicate::OGT, CmpFPredicate::OGE};
@@ -117,21 +131,28 @@ Value Scalar::compare(CompareKind kind, Value x, Value y) {
   if (isa<FloatType>(x.getType()))
     return make<arith::CmpFOp>(floats[index], x, y);
   return make<arith::CmpIOp>(
-      x.getType().isInteger(1) ? bools[index] : ints[index], x, y);
+      isUnsigned || x.getType().isInteger(1) ? bools[index] : ints[index], x,
+      y);
 }
 
 Value Scalar::safeDivisor(Value y) {
-  Value unsafe =
-      make<arith::OrIOp>(compare(CompareKind::eq, y, constant(y, 0)),
-                         compare(CompareKind::eq, y, constant(y, -1)));
+  Value unsafe = compare(CompareKind::eq, y, constant(y, 0));
+  if (!isUnsigned)
+    unsafe = make<arith::OrIOp>(unsafe,
+                                compare(CompareKind::eq, y, constant(y, -1)));
   return select(unsafe, constant(y, 1), y);
 }
 
 Value Scalar::integerQuotient(Value x, Value y) {
   Value zero = constant(x, 0);
-  Value quotient = make<arith::DivSIOp>(x, safeDivisor(y));
-  quotient = select(compare(CompareKind::eq, y, constant(y, -1)), sub(zero, x),
-                    quotient);
+  Value quotient;
+  if (isUnsigned) {
+    quotient = make<arith::DivUIOp>(x, safeDivisor(y));
+  } else {
+    quotient = make<arith::DivSIOp>(x, safeDivisor(y));
+    quotient = select(compare(CompareKind::eq, y, constant(y, -1)),
+                      sub(zero, x), quotient);
+  }
   return select(compare(CompareKind::eq, y, zero), zero, quotient);
 }
 
@@ -150,8 +171,11 @@ Value Scalar::truncated(Value x, Type type) {
     return arith::ConstantOp::create(builder, loc,
                                      builder.getIntegerAttr(computed, value));
   };
-  Value result = arith::FPToSIOp::create(builder, loc, computed,
-                                         select(inside, x, constant(x, 0)));
+  Value whole = select(inside, x, constant(x, 0));
+  Value result =
+      isUnsigned && bits == 64
+          ? Value(arith::FPToUIOp::create(builder, loc, computed, whole))
+          : Value(arith::FPToSIOp::create(builder, loc, computed, whole));
   result = select(
       isHigh, integer(isUnsigned ? llvm::maxUIntN(bits) : llvm::maxIntN(bits)),
       result);
@@ -169,17 +193,23 @@ Value Scalar::integerPower(Value x, int64_t exponent) {
 }
 
 Value Scalar::integerPower(Value x, Value y) {
-  const unsigned bits = x.getType().getIntOrFloatBitWidth() - 1;
+  const unsigned bits = x.getType().getIntOrFloatBitWidth() - !isUnsigned;
   Value zero = constant(x, 0), one = constant(x, 1), minusOne = constant(x, -1);
   Value result = one, square = x;
   for (unsigned bit = 0; bit < bits; ++bit) {
+    auto mask = builder.getIntegerAttr(
+        y.getType(), static_cast<int64_t>(uint64_t(1) << bit));
     Value taken =
         compare(CompareKind::ne,
-                make<arith::AndIOp>(y, constant(y, std::ldexp(1, bit))), zero);
+                make<arith::AndIOp>(y, make<arith::ConstantOp>(cast<TypedAttr>(
+                                           static_cast<Attribute>(mask)))),
+                zero);
     result = select(taken, mul(result, square), result);
     if (bit + 1 < bits)
       square = mul(square, square);
   }
+  if (isUnsigned)
+    return result;
   // 1 / x^-y: of 1 and -1 alone it is not 0.
   Value isOdd = compare(CompareKind::ne, make<arith::AndIOp>(y, one), zero);
   Value inverse = select(compare(CompareKind::eq, x, minusOne),
@@ -194,7 +224,7 @@ Value Scalar::integerPower(Value x, Value y) {
 
 #define SHARDC_SCALAR(OP, FORMULA)                                             \
   Value OP::buildScalar(OpBuilder &builder, ValueRange x) {                    \
-    Scalar s{builder, getLoc()};                                               \
+    Scalar s = Scalar::at(builder, getOperation());                            \
     return FORMULA;                                                            \
   }
 
@@ -206,6 +236,12 @@ SHARDC_SCALAR(RsqrtOp, s.div(s.constant(x[0], 1), s.make<math::SqrtOp>(x[0])))
 SHARDC_SCALAR(ReciprocalOp, s.div(s.constant(x[0], 1), x[0]))
 SHARDC_SCALAR(SinOp, s.make<math::SinOp>(x[0]))
 SHARDC_SCALAR(CosOp, s.make<math::CosOp>(x[0]))
+SHARDC_SCALAR(AsinOp, s.make<math::AsinOp>(x[0]))
+SHARDC_SCALAR(AcosOp, s.make<math::AcosOp>(x[0]))
+SHARDC_SCALAR(AtanOp, s.make<math::AtanOp>(x[0]))
+SHARDC_SCALAR(AsinhOp, s.make<math::AsinhOp>(x[0]))
+SHARDC_SCALAR(AcoshOp, s.make<math::AcoshOp>(x[0]))
+SHARDC_SCALAR(AtanhOp, s.make<math::AtanhOp>(x[0]))
 SHARDC_SCALAR(TanhOp, s.make<math::TanhOp>(x[0]))
 SHARDC_SCALAR(ErfOp, s.make<math::ErfOp>(x[0]))
 SHARDC_SCALAR(SigmoidOp, s.sigmoid(x[0]))
@@ -220,8 +256,12 @@ SHARDC_SCALAR(AddOp, s.add(x[0], x[1]))
 SHARDC_SCALAR(SubOp, s.sub(x[0], x[1]))
 SHARDC_SCALAR(MulOp, s.mul(x[0], x[1]))
 SHARDC_SCALAR(DivOp, s.div(x[0], x[1]))
-SHARDC_SCALAR(MaxOp, (s.pick<arith::MaximumFOp, arith::MaxSIOp>(x[0], x[1])))
-SHARDC_SCALAR(MinOp, (s.pick<arith::MinimumFOp, arith::MinSIOp>(x[0], x[1])))
+SHARDC_SCALAR(MaxOp,
+              (s.pickSigned<arith::MaximumFOp, arith::MaxSIOp, arith::MaxUIOp>(
+                  x[0], x[1])))
+SHARDC_SCALAR(MinOp,
+              (s.pickSigned<arith::MinimumFOp, arith::MinSIOp, arith::MinUIOp>(
+                  x[0], x[1])))
 SHARDC_SCALAR(NotOp, s.make<arith::XOrIOp>(x[0], s.constant(x[0], 1)))
 SHARDC_SCALAR(AndOp, s.make<arith::AndIOp>(x[0], x[1]))
 SHARDC_SCALAR(OrOp, s.make<arith::OrIOp>(x[0], x[1]))
@@ -239,7 +279,9 @@ Value NegOp::buildScalar(OpBuilder &builder, ValueRange x) {
 }
 
 Value AbsOp::buildScalar(OpBuilder &builder, ValueRange x) {
-  Scalar s{builder, getLoc()};
+  Scalar s = Scalar::at(builder, getOperation());
+  if (s.isUnsigned)
+    return x[0];
   return isa<FloatType>(x[0].getType()) ? s.make<math::AbsFOp>(x[0])
                                         : s.make<math::AbsIOp>(x[0]);
 }
@@ -304,7 +346,7 @@ Value SiluGradOp::buildScalar(OpBuilder &builder, ValueRange operands) {
 }
 
 Value PowOp::buildScalar(OpBuilder &builder, ValueRange x) {
-  Scalar s{builder, getLoc()};
+  Scalar s = Scalar::at(builder, getOperation());
   // Squares and roots are what models mean by most powers; libm's pow is twenty
   // times as slow.
   DenseElementsAttr exponent;
@@ -329,15 +371,38 @@ Value PowOp::buildScalar(OpBuilder &builder, ValueRange x) {
 }
 
 Value ModOp::buildScalar(OpBuilder &builder, ValueRange x) {
-  Scalar s{builder, getLoc()};
+  Scalar s = Scalar::at(builder, getOperation());
   Value remainder = isa<FloatType>(x[0].getType())
                         ? s.make<arith::RemFOp>(x[0], x[1])
                         : s.integerRemainder(x[0], x[1]);
-  return getFmod() ? remainder : s.withSignOf(remainder, x[1]);
+  return getFmod() || s.isUnsigned ? remainder : s.withSignOf(remainder, x[1]);
+}
+
+// Scalars of 16 bits are floats of 32, of which they are the upper half, or a
+// rounding; integers without a sign are wider, too.
+Value BitcastOp::buildScalar(OpBuilder &builder, ValueRange x) {
+  Scalar s{builder, getLoc()};
+  Type from = elementTypeOf(getInput()), to = elementTypeOf(getResult());
+  const unsigned width = from.getIntOrFloatBitWidth();
+  Type bits = builder.getIntegerType(width);
+  Value value = x[0];
+  if (isa<FloatType>(from)) {
+    value = arith::BitcastOp::create(
+        builder, getLoc(), bits, convertFloat(builder, getLoc(), value, from));
+    Type computed = computeTypeOf(to);
+    return computed == bits ? value
+                            : Value(arith::ExtUIOp::create(builder, getLoc(),
+                                                           computed, value));
+  }
+  if (value.getType() != bits)
+    value = arith::TruncIOp::create(builder, getLoc(), bits, value);
+  return convertFloat(builder, getLoc(),
+                      arith::BitcastOp::create(builder, getLoc(), to, value),
+                      computeTypeOf(to));
 }
 
 Value CastOp::buildScalar(OpBuilder &builder, ValueRange x) {
-  Scalar s{builder, getLoc()};
+  Scalar s = Scalar::at(builder, getOperation());
   Type from = x[0].getType(), to = computeTypeOf(elementTypeOf(getResult()));
   if (from == to)
     return x[0];
@@ -349,7 +414,7 @@ Value CastOp::buildScalar(OpBuilder &builder, ValueRange x) {
     return isa<FloatType>(to) ? x[0]
                               : s.truncated(x[0], elementTypeOf(getResult()));
   if (isa<FloatType>(to))
-    return from.isInteger(1)
+    return s.isUnsigned || from.isInteger(1)
                ? Value(arith::UIToFPOp::create(builder, getLoc(), to, x[0]))
                : Value(arith::SIToFPOp::create(builder, getLoc(), to, x[0]));
   if (from.getIntOrFloatBitWidth() > to.getIntOrFloatBitWidth())

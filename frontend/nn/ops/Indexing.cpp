@@ -444,10 +444,15 @@ LogicalResult TopKOp::evaluate(ArrayRef<HostTensor> operands,
       }
     }
   };
-  if (input.isFloat())
+  if (input.isFloat()) {
     select(input.toFloats());
-  else
-    select(input.toInts());
+  } else {
+    HostTensor::Ints values = input.toInts();
+    if (isUInt64(getInput()))
+      select(std::vector<uint64_t>(values.begin(), values.end()));
+    else
+      select(std::move(values));
+  }
   sizes.back() = kept;
   auto valuesType = tensorType(getValues()),
        indicesType = tensorType(getIndices());

@@ -226,6 +226,24 @@ static void evaluateReduction(Op op, const HostTensor &whole,
           .broadcastTo(type));
 }
 
+/// The smallest and the largest integer of a type.
+static int64_t lowest(Type type) {
+  return isa<FloatType>(type) || type.isUnsignedInteger()
+             ? 0
+             : llvm::minIntN(type.getIntOrFloatBitWidth());
+}
+static int64_t highest(Type type) {
+  if (isa<FloatType>(type))
+    return 0;
+  const unsigned bits = type.getIntOrFloatBitWidth();
+  return type.isUnsignedInteger() ? llvm::maxUIntN(bits) : llvm::maxIntN(bits);
+}
+static bool isGreater(double x, double y, bool) { return x > y; }
+static bool isGreater(int64_t x, int64_t y, bool isUnsigned) {
+  return isUnsigned ? static_cast<uint64_t>(x) > static_cast<uint64_t>(y)
+                    : x > y;
+}
+
 static constexpr auto sum = [](auto x, auto y) { return x + y; };
 static constexpr auto asItIs = [](auto x, int64_t) { return x; };
 
@@ -241,28 +259,40 @@ LogicalResult ReduceMeanOp::evaluate(ArrayRef<HostTensor> operands,
     return emitOpError("expects integers to take the mean of, got none");
   evaluateReduction(
       *this, operands[0], 0, 0, sum,
-      [](auto x, int64_t count) { return x / count; }, results);
+      [&](auto x, int64_t count) {
+        if constexpr (std::is_integral_v<decltype(x)>)
+          if (isUInt64(getInput()))
+            return static_cast<int64_t>(static_cast<uint64_t>(x) / count);
+        return x / count;
+      },
+      results);
   return success();
 }
 
 LogicalResult ReduceMaxOp::evaluate(ArrayRef<HostTensor> operands,
                                     SmallVectorImpl<HostTensor> &results) {
-  auto larger = [](auto x, auto y) {
-    return std::isnan(static_cast<double>(x)) || x > y ? x : y;
+  const bool isUnsigned = isUInt64(getInput());
+  auto larger = [=](auto x, auto y) {
+    return std::isnan(static_cast<double>(x)) || isGreater(x, y, isUnsigned)
+               ? x
+               : y;
   };
-  evaluateReduction(
-      *this, operands[0], -std::numeric_limits<double>::infinity(),
-      std::numeric_limits<int64_t>::min(), larger, asItIs, results);
+  evaluateReduction(*this, operands[0],
+                    -std::numeric_limits<double>::infinity(),
+                    lowest(elementTypeOf(getInput())), larger, asItIs, results);
   return success();
 }
 
 LogicalResult ReduceMinOp::evaluate(ArrayRef<HostTensor> operands,
                                     SmallVectorImpl<HostTensor> &results) {
-  auto smaller = [](auto x, auto y) {
-    return std::isnan(static_cast<double>(x)) || x < y ? x : y;
+  const bool isUnsigned = isUInt64(getInput());
+  auto smaller = [=](auto x, auto y) {
+    return std::isnan(static_cast<double>(x)) || isGreater(y, x, isUnsigned)
+               ? x
+               : y;
   };
   evaluateReduction(*this, operands[0], std::numeric_limits<double>::infinity(),
-                    std::numeric_limits<int64_t>::max(), smaller, asItIs,
+                    highest(elementTypeOf(getInput())), smaller, asItIs,
                     results);
   return success();
 }
@@ -303,19 +333,6 @@ static LogicalResult buildReduction(Op op, OpBuilder &builder, Value input,
   return success();
 }
 
-/// The smallest and the largest integer of a type.
-static int64_t lowest(Type type) {
-  return isa<FloatType>(type) || type.isUnsignedInteger()
-             ? 0
-             : llvm::minIntN(type.getIntOrFloatBitWidth());
-}
-static int64_t highest(Type type) {
-  if (isa<FloatType>(type))
-    return 0;
-  const unsigned bits = type.getIntOrFloatBitWidth();
-  return type.isUnsignedInteger() ? llvm::maxUIntN(bits) : llvm::maxIntN(bits);
-}
-
 LogicalResult ReduceSumOp::buildKernel(OpBuilder &builder, ValueRange operands,
                                        SmallVectorImpl<Value> &results) {
   return buildReduction<arith::AddFOp, arith::AddIOp>(
@@ -330,6 +347,9 @@ LogicalResult ReduceProdOp::buildKernel(OpBuilder &builder, ValueRange operands,
 
 LogicalResult ReduceMaxOp::buildKernel(OpBuilder &builder, ValueRange operands,
                                        SmallVectorImpl<Value> &results) {
+  if (isUInt64(getInput()))
+    return buildReduction<arith::MaximumFOp, arith::MaxUIOp>(
+        *this, builder, operands[0], 0, 0, results);
   return buildReduction<arith::MaximumFOp, arith::MaxSIOp>(
       *this, builder, operands[0], -std::numeric_limits<double>::infinity(),
       lowest(elementTypeOf(getInput())), results);
@@ -337,6 +357,9 @@ LogicalResult ReduceMaxOp::buildKernel(OpBuilder &builder, ValueRange operands,
 
 LogicalResult ReduceMinOp::buildKernel(OpBuilder &builder, ValueRange operands,
                                        SmallVectorImpl<Value> &results) {
+  if (isUInt64(getInput()))
+    return buildReduction<arith::MinimumFOp, arith::MinUIOp>(
+        *this, builder, operands[0], 0, -1, results);
   return buildReduction<arith::MinimumFOp, arith::MinSIOp>(
       *this, builder, operands[0], std::numeric_limits<double>::infinity(),
       highest(elementTypeOf(getInput())), results);
@@ -356,6 +379,8 @@ LogicalResult ReduceMeanOp::buildKernel(OpBuilder &builder, ValueRange operands,
             KernelBuilder(nested, getLoc()).constant(x[0].getType(), count);
         if (isa<FloatType>(x[0].getType()))
           return arith::DivFOp::create(nested, getLoc(), x[0], divisor);
+        if (isUInt64(getInput()))
+          return arith::DivUIOp::create(nested, getLoc(), x[0], divisor);
         return arith::DivSIOp::create(nested, getLoc(), x[0], divisor);
       }));
   return success();

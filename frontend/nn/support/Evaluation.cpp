@@ -47,8 +47,10 @@ static int64_t truncateToInt(double value, IntegerType type) {
   // The highest may be no double, but one more is: a power of two.
   if (value >= std::ldexp(1, type.isUnsigned() ? bits : bits - 1))
     return highest;
-  return value < static_cast<double>(lowest) ? lowest
-                                             : static_cast<int64_t>(value);
+  if (value < static_cast<double>(lowest))
+    return lowest;
+  return type.isUnsigned() ? static_cast<int64_t>(static_cast<uint64_t>(value))
+                           : static_cast<int64_t>(value);
 }
 
 HostTensor castTo(const HostTensor &input, Type elementType) {

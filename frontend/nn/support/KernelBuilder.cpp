@@ -12,7 +12,8 @@ namespace shardc::nn {
 
 Type computeTypeOf(Type elementType) {
   if (elementType.isUnsignedInteger())
-    return IntegerType::get(elementType.getContext(), 32);
+    return IntegerType::get(elementType.getContext(),
+                            elementType.getIntOrFloatBitWidth() < 32 ? 32 : 64);
   auto floating = dyn_cast<FloatType>(elementType);
   return floating && floating.getWidth() < 32
              ? Type(Float32Type::get(elementType.getContext()))
@@ -33,10 +34,10 @@ static Value narrowed(OpBuilder &builder, Location loc, Value value,
     return convertFloat(builder, loc, value, type);
   if (!type.isUnsignedInteger())
     return value;
-  Value bits = arith::TruncIOp::create(
-      builder, loc, builder.getIntegerType(type.getIntOrFloatBitWidth()),
-      value);
-  return withSignedness(builder, loc, bits, type);
+  Type bits = builder.getIntegerType(type.getIntOrFloatBitWidth());
+  if (value.getType() != bits)
+    value = arith::TruncIOp::create(builder, loc, bits, value);
+  return withSignedness(builder, loc, value, type);
 }
 
 Value convertFloat(OpBuilder &builder, Location loc, Value value, Type type) {
@@ -80,7 +81,9 @@ static SmallVector<Value> widened(OpBuilder &builder, Location loc,
     Value bits =
         withSignedness(builder, loc, scalar,
                        builder.getIntegerType(type.getIntOrFloatBitWidth()));
-    return arith::ExtUIOp::create(builder, loc, wide, bits);
+    return bits.getType() == wide
+               ? bits
+               : arith::ExtUIOp::create(builder, loc, wide, bits);
   });
 }
 

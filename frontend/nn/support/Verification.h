@@ -15,6 +15,12 @@ inline mlir::RankedTensorType tensorType(mlir::Value value) {
 inline llvm::ArrayRef<int64_t> shapeOf(mlir::Value value) {
   return tensorType(value).getShape();
 }
+/// Whether values are integers that int64 does not hold.
+inline bool isUInt64(mlir::Value value) {
+  return mlir::cast<mlir::ShapedType>(value.getType())
+      .getElementType()
+      .isUnsignedInteger(64);
+}
 inline mlir::Type elementTypeOf(mlir::Value value) {
   return tensorType(value).getElementType();
 }

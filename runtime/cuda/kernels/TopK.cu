@@ -31,7 +31,11 @@ SHARDC_DEVICE Word32 keyOf(int value) {
   return Word32(value) ^ Word32(1) << 31;
 }
 SHARDC_DEVICE Word32 keyOf(signed char value) { return keyOf(int(value)); }
+SHARDC_DEVICE Word32 keyOf(short value) { return keyOf(int(value)); }
 SHARDC_DEVICE Word32 keyOf(unsigned char value) { return value; }
+SHARDC_DEVICE Word32 keyOf(unsigned short value) { return value; }
+SHARDC_DEVICE Word32 keyOf(Word32 value) { return value; }
+SHARDC_DEVICE Word64 keyOf(Word64 value) { return value; }
 SHARDC_DEVICE Word64 keyOf(Count value) {
   return Word64(value) ^ Word64(1) << 63;
 }
@@ -128,7 +132,11 @@ SHARDC_TOPK(bf16, Bf16)
 SHARDC_TOPK(f16, F16)
 SHARDC_TOPK(i64, Count)
 SHARDC_TOPK(i32, int)
+SHARDC_TOPK(i16, short)
 SHARDC_TOPK(i8, signed char)
+SHARDC_TOPK(u64, Word64)
+SHARDC_TOPK(u32, Word32)
+SHARDC_TOPK(u16, unsigned short)
 SHARDC_TOPK(u8, unsigned char)
 
 } // namespace shardc::runtime::cuda
