@@ -147,3 +147,92 @@ class Encoder(Model):
         for block in self.blocks:
             x = block(x)
         return self.head(x.mean(dim=1))
+
+
+def convolution(inputs, outputs, kernel, stride=1):
+    return nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, bias=False)
+
+
+class Bottleneck(nn.Module):
+    """Of ResNet: 1x1, 3x3, 1x1, with a projection where the sizes change."""
+
+    def __init__(self, inputs, width, stride):
+        super().__init__()
+        outputs = 4 * width
+        self.conv_1, self.norm_1 = convolution(inputs, width, 1), nn.BatchNorm2d(width)
+        self.conv_2, self.norm_2 = convolution(width, width, 3, stride), nn.BatchNorm2d(width)
+        self.conv_3, self.norm_3 = convolution(width, outputs, 1), nn.BatchNorm2d(outputs)
+        self.project = None
+        if stride != 1 or inputs != outputs:
+            self.project = nn.Sequential(
+                convolution(inputs, outputs, 1, stride), nn.BatchNorm2d(outputs)
+            )
+
+    def forward(self, x):
+        h = F.relu(self.norm_1(self.conv_1(x)))
+        h = F.relu(self.norm_2(self.conv_2(h)))
+        shortcut = x if self.project is None else self.project(x)
+        return F.relu(self.norm_3(self.conv_3(h)) + shortcut)
+
+
+class ResNet(Model):
+    """Of bottlenecks, with batch norms of each rank's own samples."""
+
+    def __init__(self, image, width, layers, classes):
+        super().__init__()
+        self.stem, self.norm = convolution(3, width, 7, 2), nn.BatchNorm2d(width)
+        blocks, inputs = [], width
+        for stage, count in enumerate(layers):
+            for i in range(count):
+                blocks.append(Bottleneck(inputs, width << stage, 2 if stage and i == 0 else 1))
+                inputs = 4 * width << stage
+        self.blocks = nn.ModuleList(blocks)
+        self.head = nn.Linear(inputs, classes)
+
+    def fill_buffers(self):
+        for module in self.modules():
+            if isinstance(module, nn.BatchNorm2d):
+                module.reset_running_stats()
+
+    def logits(self, x):
+        x = F.max_pool2d(F.relu(self.norm(self.stem(x))), 3, 2, 1)
+        for block in self.blocks:
+            x = block(x)
+        return self.head(x.mean(dim=(2, 3)))
+
+
+class VisionBlock(nn.Module):
+    def __init__(self, dim, heads):
+        super().__init__()
+        self.heads = heads
+        self.norm_1 = nn.LayerNorm(dim)
+        self.qkv = nn.Linear(dim, 3 * dim)
+        self.proj = nn.Linear(dim, dim)
+        self.norm_2 = nn.LayerNorm(dim)
+        self.fc = nn.Linear(dim, 4 * dim)
+        self.fc_proj = nn.Linear(4 * dim, dim)
+
+    def forward(self, x):
+        q, k, v = self.qkv(self.norm_1(x)).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        x = x + self.proj(attention(q, k, v, causal=False))
+        return x + self.fc_proj(F.gelu(self.fc(self.norm_2(x))))
+
+
+class VisionTransformer(Model):
+    """Patches, a class token, learned positions, pre-norm blocks."""
+
+    def __init__(self, image, patch, dim, heads, layers, classes):
+        super().__init__()
+        self.patches = nn.Conv2d(3, dim, patch, patch)
+        self.token = nn.Parameter(torch.zeros(1, 1, dim))
+        self.positions = nn.Parameter(torch.zeros(1, (image // patch) ** 2 + 1, dim))
+        self.blocks = nn.ModuleList(VisionBlock(dim, heads) for _ in range(layers))
+        self.norm = nn.LayerNorm(dim)
+        self.head = nn.Linear(dim, classes)
+
+    def logits(self, x):
+        x = self.patches(x).flatten(2).transpose(1, 2)
+        x = torch.cat([self.token.expand(x.shape[0], -1, -1), x], dim=1) + self.positions
+        for block in self.blocks:
+            x = block(x)
+        return self.head(self.norm(x)[:, 0])

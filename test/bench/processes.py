@@ -63,7 +63,8 @@ def alike(runs):
 
 
 def bench(names, a, peers, folder):
-    """The figures of each run, and the targets."""
+    """The figures of each run, and the targets, of the workloads that have some."""
+    names = [n for n in names if n in OF_ONE] or failed(f"--processes has {', '.join(OF_ONE)}")
     results, targets = [], []
     threads = min(a.ranks, os.cpu_count())
     for name in names:

@@ -1,4 +1,4 @@
-"""The four workloads: sizes, FLOPs, initial values and batches, and their graphs in
+"""The workloads: sizes, FLOPs, initial values and batches, and their graphs in
 test/models/bench.
 
 Both sides of a comparison read the same files, written once by `Prepared`: initial values
@@ -60,6 +60,8 @@ class Workload:
         are only looked up."""
         s = self.sizes
         dim, layers = s["dim"], s["layers"]
+        if self.model == "VisionTransformer":
+            return layers * 12 * dim * dim
         if self.model == "Gpt2":
             return layers * 12 * dim * dim + dim * s["vocab"]
         if self.model == "Llama":
@@ -71,11 +73,17 @@ class Workload:
     def flops(self):
         """Model FLOPs of a step, forward and backward: 6 N a token, and 12 L S D a token for
         attention's products, half if causal."""
-        causal = 1 if self.model == "Encoder" else 0.5
-        return self.tokens * (
-            6 * self.matrices
-            + 12 * self.sizes["layers"] * self.sequence * self.sizes["dim"] * causal
-        )
+        if self.model == "ResNet":
+            return 3 * self.batch * resnet_flops(**self.sizes)
+        sequence, head = self.sequence, 0
+        if self.model == "VisionTransformer":
+            s = self.sizes
+            sequence = (s["image"] // s["patch"]) ** 2 + 1
+            head = 3 * s["patch"] ** 2 * s["dim"] * (sequence - 1) + s["dim"] * s["classes"]
+        causal = 1 if "vocab" not in self.sizes else 0.5
+        attention = 12 * self.sizes["layers"] * sequence * self.sizes["dim"] * causal
+        samples = self.tokens // self.sequence
+        return samples * (sequence * (6 * self.matrices + attention) + 6 * head)
 
     def batches(self):
         """{"input", "labels"}: BATCHES global batches, one after the other."""
@@ -84,8 +92,10 @@ class Workload:
         if "vocab" in self.sizes:
             ids = draw.randint(0, self.sizes["vocab"], (samples, self.sequence + 1), np.int64)
             return {"input": ids[:, :-1], "labels": ids[:, 1:]}
+        size = self.sizes.get("image")
+        shape = (3, size, size) if size else (1, self.sizes["dim"])
         return {
-            "input": draw.standard_normal((samples, 1, self.sizes["dim"])).astype(np.float32),
+            "input": draw.standard_normal((samples, *shape)).astype(np.float32),
             "labels": draw.randint(0, self.sizes["classes"], samples, np.int64),
         }
 
@@ -125,9 +135,52 @@ WORKLOADS = {
             warmup=10,
             steps=100,
         ),
+        Workload(
+            "W5",
+            "ResNet",
+            dict(image=64, width=64, layers=(3, 4, 6, 3), classes=1000),
+            batch=64,
+            warmup=1,
+            steps=6,
+        ),
+        Workload(
+            "W6",
+            "VisionTransformer",
+            dict(image=224, patch=16, dim=384, heads=6, layers=12, classes=1000),
+            batch=16,
+            warmup=1,
+            steps=3,
+        ),
     )
 }
-QUICK = {"W1": (1, 1), "W2": (1, 1), "W3": (2, 4), "W4": (3, 9)}  # warmup and steps of a quick run
+QUICK = {
+    "W1": (1, 1),
+    "W2": (1, 1),
+    "W3": (2, 4),
+    "W4": (3, 9),
+    "W5": (1, 2),
+    "W6": (1, 1),
+}  # warmup and steps of a quick run
+
+
+def resnet_flops(image, width, layers, classes):
+    """Of one image, forward."""
+
+    def convolution(size, inputs, outputs, kernel):
+        return 2 * size * size * inputs * outputs * kernel * kernel
+
+    size = image // 2
+    total, inputs = convolution(size, 3, width, 7), width
+    size //= 2
+    for stage, count in enumerate(layers):
+        for i in range(count):
+            here, after = width << stage, size // 2 if stage and i == 0 else size
+            total += convolution(size, inputs, here, 1) + convolution(after, here, here, 3)
+            total += convolution(after, here, 4 * here, 1)
+            if i == 0:
+                total += convolution(after, inputs, 4 * here, 1)
+            size, inputs = after, 4 * here
+    return total + 2 * inputs * classes
 
 
 def graph(name, folder):
@@ -142,23 +195,28 @@ def graph(name, folder):
 
 
 def parameters(path):
-    """[(name, shape)] of a graph alone: the initializers that are described but not there."""
+    """[(name, shape)] of a graph alone: the initializers that are described but not there, and the
+    running statistics, which a file of weights has to have too."""
     import onnx  # here, since the interpreter that has torch need not have it
 
     model = onnx.load(path, load_external_data=False)
     return [
         (i.name, tuple(i.dims))
         for i in model.graph.initializer
-        if i.data_location == onnx.TensorProto.EXTERNAL
+        if i.data_location == onnx.TensorProto.EXTERNAL or ".running_" in i.name
     ]
 
 
 def initial_value(name, shape):
-    """Matrices are normal, of deviation 0.02 or, for an untied head, 1 / sqrt(columns); biases 0;
-    scales of norms 1."""
+    """Matrices are normal, of deviation 0.02 or, for an untied head, 1 / sqrt(columns); kernels of
+    convolutions as He et al. have them, of deviation sqrt(2 / fan out); biases 0; scales of norms
+    1, of those that end a residual branch of ResNet 0 (Goyal et al., 2017)."""
     if len(shape) == 1:
-        return np.zeros(shape, np.float32) if name.endswith("bias") else np.ones(shape, np.float32)
+        is_zero = name.endswith(("bias", "running_mean", "norm_3.weight"))
+        return np.zeros(shape, np.float32) if is_zero else np.ones(shape, np.float32)
     deviation = shape[1] ** -0.5 if "head" in name else 0.02
+    if len(shape) == 4:
+        deviation = (2 / (shape[0] * shape[2] * shape[3])) ** 0.5
     draw = np.random.RandomState(SEED + zlib.crc32(name.encode()))
     return (deviation * draw.standard_normal(shape)).astype(np.float32)
 

@@ -29,6 +29,8 @@ KNOWN = {
     "W2": ("batch=2", PLAIN),
     "W3": ("batch=8", PLAIN),
     "W4": ("batch=32", PLAIN),
+    "W5": ("batch=32", PLAIN),
+    "W6": ("batch=8", PLAIN),
     "gpt2-124m": ("batch=2,sequence=1024", SHIFTED),
     "s2-llama-pretrain-12l": ("batch=2,sequence=1024", SHIFTED),
     "s1-llama31-8b": ("batch=1,sequence=4096", SHIFTED),

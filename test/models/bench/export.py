@@ -2,12 +2,12 @@
 """Writes the graphs beside it anew: test/bench's workloads as PyTorch's dynamo exporter writes
 them. Needs torch and onnxscript.
 
-    export.py [W1 W2 W3 W4]
+    export.py [W1 W2 W3 W4 W5 W6]
 
 Input `input`, output `logits`, a dynamic first dim `batch`. Parameters are described alone, as
-external data in a file that is not
-there: the bench gives both sides values. All other tensors (the tables of rotary positions) are in
-the graph. W1 and W2 are packed.
+external data in a file that is not there: the bench gives both sides values. All other tensors (the
+tables of rotary positions, running statistics) are in the graph, which is in training mode. The
+larger ones are packed.
 """
 import lzma
 import os
@@ -22,7 +22,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "..", "bench"))
 import fsdp2_models  # noqa: E402
 from workloads import WORKLOADS  # noqa: E402
 
-PACKED = ("W1", "W2")
+PACKED = ("W1", "W2", "W5", "W6")
 
 
 class Logits(torch.nn.Module):
@@ -44,9 +44,9 @@ def describe_alone(tensor):
 
 def export(workload):
     model = getattr(fsdp2_models, workload.model)(**workload.sizes)
-    model.eval()
+    model.train()
     model.fill_buffers()
-    input = torch.from_numpy(workload.batches()["input"][: workload.batch].copy())
+    input = torch.from_numpy(workload.batches()["input"][:2].copy())
     program = torch.onnx.export(
         Logits(model),
         (input,),
