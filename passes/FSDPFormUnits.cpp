@@ -268,6 +268,25 @@ llvm::Error FSDPFormUnits::chooseReshards(ArrayRef<ParameterGroup> groups,
                                           MutableArrayRef<Part> parts) {
   SmallVector<bool> matched(options.size(), false);
   std::optional<size_t> last = lastUsed(groups, symbols, parameters);
+  llvm::DenseMap<StringAttr, int64_t> usesInBackward;
+  if (auto train = symbols.lookup<func::FuncOp>("train"),
+      eval = symbols.lookup<func::FuncOp>("eval");
+      train && eval)
+    for (auto [function, sign] : {std::pair(train, 1), {eval, -1}}) {
+      ParameterUses uses(function);
+      for (const ParameterUses::Use &use : uses.uses())
+        usesInBackward[use.parameter] += sign;
+    }
+  // What backward does not read need not wait for it, as the last layer of a
+  // frozen reference model.
+  auto waits = [&](const Part &part) {
+    return usesInBackward.empty() ||
+           llvm::any_of(part.members, [&](size_t member) {
+             return usesInBackward.lookup(
+                        nn::ParameterOp(parameters[member]).getSymNameAttr()) >
+                    0;
+           });
+  };
   for (Part &part : parts) {
     std::optional<ReshardOption> own; // the first match wins
     for (auto [number, candidate] : llvm::enumerate(options)) {
@@ -282,7 +301,8 @@ llvm::Error FSDPFormUnits::chooseReshards(ArrayRef<ParameterGroup> groups,
     ReshardOption option = own.value_or(reshardAll);
     bool keeps = sharding.keepsGathered ||
                  option.kind == ReshardOption::Never ||
-                 (option.kind == ReshardOption::Default && part.group == last);
+                 (option.kind == ReshardOption::Default && part.group == last &&
+                  waits(part));
     part.reshard = keeps                                  ? 1
                    : option.kind == ReshardOption::Groups ? option.group
                                                           : shards;

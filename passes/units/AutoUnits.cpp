@@ -2,12 +2,10 @@
 // segments are merged and split by what they cost.
 #include "passes/units/AutoUnits.h"
 
-#include "passes/units/Blocks.h"
+#include "passes/units/Segments.h"
 #include "passes/units/SplitUnit.h"
 
-#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -19,15 +17,9 @@ using namespace shardc;
 
 namespace {
 
-/// A segment of the model, from one use of a parameter to another, and the unit
-/// that it becomes.
-struct Part {
-  enum Kind { Embedding, Block, Between, Head, Whole, Long };
-
-  Kind kind = Whole;
-  std::string name;
-  std::string reason; // without what it costs
-  size_t repetition = 0;
+/// What becomes a unit: a segment, or what is used in several (`isLong`).
+struct Part : Segment {
+  bool isLong = false;
   std::set<size_t> segments; // in which its members are used
   std::vector<size_t> members;
 };
@@ -35,7 +27,7 @@ struct Part {
 class AutoUnits {
 public:
   AutoUnits(const UnitModel &model, const UnitCosts &costs)
-      : model(model), costs(costs), blocks(findBlocks(model)) {}
+      : model(model), costs(costs), segments(model) {}
 
   std::vector<AssignedUnit> run() {
     place();
@@ -49,8 +41,6 @@ public:
   }
 
 private:
-  void findSegments();
-  size_t segmentOf(size_t use) const;
   void place();
   void mergeBlocks();
   void mergeEnds();
@@ -79,93 +69,35 @@ private:
 
   const UnitModel &model;
   const UnitCosts &costs;
-  std::vector<RepeatedBlock> blocks;
-  /// Segments are in the order of their first use. Each block is one, and so is
-  /// what lies before, between and after the blocks.
-  std::vector<std::pair<size_t, Part>> segments;
-  std::vector<Part> parts; // by first use; those of the kind Long are last
+  Segments segments;
+  std::vector<Part> parts; // by first use; those that are long are last
 };
 
 //===----------------------------------------------------------------------===//
 // Placing
 //===----------------------------------------------------------------------===//
 
-void AutoUnits::findSegments() {
-  auto add = [&](size_t start, Part::Kind kind, StringRef name,
-                 StringRef reason, size_t repetition = 0) {
-    Part part;
-    part.kind = kind;
-    part.name = name.str();
-    part.reason = reason.str();
-    part.repetition = repetition;
-    segments.emplace_back(start, std::move(part));
-  };
-  if (blocks.empty())
-    return add(0, Part::Whole, "model",
-               "the whole model: it has no repeated block");
-  add(0, Part::Embedding, "embedding", "used before the first block");
-  DenseMap<size_t, size_t> lastOf; // block of each repetition
-  for (auto [index, block] : enumerate(blocks))
-    lastOf[block.repetition] = index;
-  for (auto [index, block] : enumerate(blocks)) {
-    size_t first = model.uses.size(), last = 0;
-    for (size_t member : block.members) {
-      first = std::min(first, model.firstUse(member));
-      last = std::max(last, model.firstUse(member));
-    }
-    add(first, Part::Block, block.name, block.which, block.repetition);
-    // What is used up to the next block of its repetition is the block's own.
-    bool goesOn = lastOf[block.repetition] != index;
-    // The block's parameters may be used again before it ends.
-    DenseSet<size_t> members(block.members.begin(), block.members.end());
-    size_t after = last + 1;
-    while (after < model.uses.size() &&
-           members.contains(model.uses[after].parameter))
-      ++after;
-    if (index + 1 == blocks.size())
-      add(after, Part::Head, "head", "used after the last block");
-    else if (!goesOn)
-      add(after, Part::Between, "between",
-          "used between two repetitions of blocks");
-  }
-  llvm::stable_sort(
-      segments, [](const auto &a, const auto &b) { return a.first < b.first; });
-}
-
-size_t AutoUnits::segmentOf(size_t use) const {
-  auto next =
-      llvm::upper_bound(segments, use, [](size_t use, const auto &segment) {
-        return use < segment.first;
-      });
-  return next - segments.begin() - 1;
-}
-
 void AutoUnits::place() {
-  findSegments();
   std::vector<std::set<size_t>> usedIn(model.parameters.size());
   for (auto [number, use] : enumerate(model.uses))
-    usedIn[use.parameter].insert(segmentOf(number));
-  // Blocks whose names interleave keep their own parameters.
-  std::vector<std::optional<size_t>> owner(model.parameters.size());
-  StringMap<size_t> segmentOfBlock;
-  for (auto [index, segment] : enumerate(segments))
-    if (segment.second.kind == Part::Block)
-      segmentOfBlock[segment.second.name] = index;
-  for (const RepeatedBlock &block : blocks)
-    for (size_t member : block.members)
-      owner[member] = segmentOfBlock.lookup(block.name);
+    usedIn[use.parameter].insert(segments.of(number));
+  std::vector<Part> placed;
+  for (auto [index, segment] : enumerate(segments.inOrder()))
+    placed.push_back({segment, false, {index}, {}});
   Part tied, shared;
   for (auto [parameter, places] : enumerate(usedIn)) {
     if (places.size() == 1) {
-      segments[owner[parameter].value_or(*places.begin())]
-          .second.members.push_back(parameter);
+      // Blocks whose names interleave keep their own parameters.
+      placed[segments.ofBlock(parameter).value_or(*places.begin())]
+          .members.push_back(parameter);
       continue;
     }
-    const Part &first = segments[*places.begin()].second,
-               &last = segments[*places.rbegin()].second;
-    bool throughAll = first.kind == Part::Embedding && last.kind == Part::Head;
+    const Part &first = placed[*places.begin()],
+               &last = placed[*places.rbegin()];
+    bool throughAll =
+        first.kind == Segment::Embedding && last.kind == Segment::Head;
     Part &part = throughAll ? tied : shared;
-    part.kind = Part::Long;
+    part.isLong = true;
     part.name = throughAll ? "tied" : "shared";
     if (part.members.empty())
       part.reason =
@@ -179,9 +111,7 @@ void AutoUnits::place() {
     part.members.push_back(parameter);
     part.segments.insert(places.begin(), places.end());
   }
-  for (auto [index, segment] : enumerate(segments))
-    segment.second.segments = {index};
-  for (auto &[_, part] : segments)
+  for (Part &part : placed)
     if (!part.members.empty())
       parts.push_back(std::move(part));
   for (Part *part : {&tied, &shared})
@@ -215,12 +145,13 @@ void AutoUnits::mergeBlocks() {
   std::vector<Part> result;
   for (size_t begin = 0, end; begin < parts.size(); begin = end) {
     end = begin + 1;
-    if (parts[begin].kind != Part::Block) {
+    if (parts[begin].isLong || parts[begin].kind != Segment::Block) {
       result.push_back(std::move(parts[begin]));
       continue;
     }
     double total = bytes(parts[begin]);
-    while (end < parts.size() && parts[end].kind == Part::Block &&
+    while (end < parts.size() && !parts[end].isLong &&
+           parts[end].kind == Segment::Block &&
            parts[end].repetition == parts[begin].repetition)
       total += bytes(parts[end++]);
     size_t count = end - begin;
@@ -254,7 +185,7 @@ void AutoUnits::mergeBlocks() {
 void AutoUnits::mergeEnds() {
   auto absorb = [&](size_t from, size_t into) {
     Part &small = parts[from], &large = parts[into];
-    if (large.kind == Part::Long || bytes(small) + bytes(large) > mostBytes())
+    if (large.isLong || bytes(small) + bytes(large) > mostBytes())
       return false;
     large.reason +=
         "; with " + small.name + ", whose " + smallness(bytes(small));
@@ -266,9 +197,9 @@ void AutoUnits::mergeEnds() {
   };
   for (size_t index = 0; index < parts.size();) {
     Part &part = parts[index];
-    bool isEnd = part.kind == Part::Embedding || part.kind == Part::Between ||
-                 part.kind == Part::Head;
-    bool before = part.kind == Part::Head;
+    bool before = part.kind == Segment::Head;
+    bool isEnd = !part.isLong && (before || part.kind == Segment::Embedding ||
+                                  part.kind == Segment::Between);
     if (isEnd && isSmall(bytes(part)) &&
         (before ? index > 0 && absorb(index, index - 1)
                 : index + 1 < parts.size() && absorb(index, index + 1)))
@@ -283,7 +214,7 @@ void AutoUnits::mergeLong() {
   for (size_t index = 0; index < parts.size();) {
     Part &part = parts[index];
     auto whole = llvm::find_if(parts, [&](const Part &other) {
-      return part.kind == Part::Long && other.kind != Part::Long &&
+      return part.isLong && !other.isLong &&
              llvm::includes(other.segments, part.segments) &&
              bytes(part) + bytes(other) <= mostBytes();
     });

@@ -25,6 +25,7 @@ PLAIN = "cross-entropy:logits=logits,labels=labels"
 # (none: the graph's own).
 KNOWN = {
     "mlp-tiny-loss": ("batch=8", ""),
+    "preference-tiny": ("batch=8", ""),
     "W1": ("batch=2", PLAIN),
     "W2": ("batch=2", PLAIN),
     "W3": ("batch=8", PLAIN),

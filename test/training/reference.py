@@ -116,6 +116,8 @@ class Model:
         ]
         for name, size in self.dims(ranks, batch).items():
             words += ["--dim", f"{name}={size}"]
+        if "freeze" in self.recipe:
+            words += ["--freeze", self.recipe["freeze"]]
         return command(*words, *flags)
 
     def train_flags(self, steps=None, lr=None, optimizer="adamw"):
