@@ -22,6 +22,10 @@ that the config has by default, three steps in float32 on two ranks. Made by
 
 (torch and transformers of `./dev test --torch`, which runs some of them live, and torchvision).
 
+`store.py` beside it stores the graphs of both exporters, without values, and PyTorch's run
+(`test/models/architectures`); `./dev test` trains them on one mesh each and holds them to the same
+bounds, with values that are drawn by name. It says what it leaves out and why.
+
 | architecture | class | dynamo: loss, gradients | tracing: loss, gradients | as it is |
 |---|---|---|---|---|
 """

@@ -1,0 +1,100 @@
+"""Architectures that people train, as both of PyTorch's exporters write them, train as PyTorch's
+stored runs did in float64: losses to 1e-7 over 20 steps, the first gradients to 1e-6
+(architectures/store.py; docs/models.md has all meshes, live)."""
+import glob
+import json
+import lzma
+import os
+import struct
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from reference import MODELS, SHARDC, command, read_metrics, read_safetensors
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "architectures"))
+import stored  # noqa: E402
+
+FOLDER = os.path.join(MODELS, "architectures")
+LOSS, GRADIENT = 1e-7, 1e-6
+# All of them on the mesh that has two dimensions; the older exporter's graphs on another.
+MESHES = {"dynamo": ("2x2", 4), "tracing": ("2", 2)}
+
+
+def write_weights(path, graph, ties):
+    """Values of what is described alone, under all names of a tie, and those of running statistics
+    that are in the graph."""
+    values = {}
+    for tensor in onnx.load(graph, load_external_data=False).graph.initializer:
+        if tensor.data_location == onnx.TensorProto.EXTERNAL:
+            value = stored.initial_value(tensor.name, tuple(tensor.dims))
+            values.update(dict.fromkeys(ties.get(tensor.name, [tensor.name]), value))
+        elif "running_" in tensor.name:
+            values[tensor.name] = numpy_helper.to_array(tensor)
+    header, at = {}, 0
+    for name, value in values.items():
+        header[name] = {
+            "dtype": "F32",
+            "shape": list(value.shape),
+            "data_offsets": [at, at := at + value.nbytes],
+        }
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        for value in values.values():
+            file.write(np.ascontiguousarray(value).tobytes())
+
+
+class StoredArchitectures(unittest.TestCase):
+    def check(self, path, exporter):
+        with open(path) as file:
+            record = json.load(file)
+        kept = record["exporters"][exporter]
+        mesh, ranks = ("1", 1) if record["alone"] else MESHES[exporter]
+        with tempfile.TemporaryDirectory() as folder:
+            at = lambda name: os.path.join(folder, name)
+            with lzma.open(f"{path[:-5]}.{exporter}.onnx.xz") as packed:
+                with open(at("m.onnx"), "wb") as file:
+                    file.write(packed.read())
+            write_weights(at("w.safetensors"), at("m.onnx"), kept["ties"])
+            words = ["--mesh", mesh, "--dim", f"batch={record['samples'] // ranks}", *kept["flags"]]
+            command(
+                *(SHARDC, at("m.onnx"), *words, "--precision", "float64", "--init", "random"),
+                *("-q", "-o", at("m.trainer")),
+            )
+            data = []
+            for name, array in stored.arrays(kept["data"]).items():
+                np.save(at(f"{name}.npy"), array)
+                data += ["--data", f"{name}={at(name)}.npy"]
+            command(
+                *(at("m.trainer"), *record["run_flags"], "--weights", at("w.safetensors"), *data),
+                *("--steps", len(kept["losses"]), "--metrics", at("m.jsonl")),
+                *("--export-gradients", at("g.safetensors")),
+            )
+            losses = [step["loss"] for step in read_metrics(at("m.jsonl"))[0]]
+            found = read_safetensors(at("g.safetensors"))
+        np.testing.assert_allclose(losses, kept["losses"], rtol=LOSS)
+        for name, tied in kept["ties"].items():
+            found.update({name: found[other] for other in tied if other in found})
+        self.assertEqual(sorted(set(kept["gradients"]) - set(found)), [])
+        off = stored.differences(found, kept["gradients"])
+        self.assertEqual({name: each for name, each in off.items() if not each <= GRADIENT}, {})
+
+
+for _path in sorted(glob.glob(os.path.join(FOLDER, "*.json"))):
+    for _exporter in MESHES:
+        if os.path.exists(f"{_path[:-5]}.{_exporter}.onnx.xz"):
+            _name = "".join(c if c.isalnum() else "_" for c in os.path.basename(_path)[:-5])
+            setattr(
+                StoredArchitectures,
+                f"test_{_name}_{_exporter}",
+                lambda self, path=_path, exporter=_exporter: self.check(path, exporter),
+            )
+
+if __name__ == "__main__":
+    unittest.main()
