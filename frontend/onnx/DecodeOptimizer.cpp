@@ -123,9 +123,10 @@ LogicalResult adam(NodeContext &context) {
   Emitter &emit = context.emit;
   double alpha = context.floatAttribute("alpha", 0.9f),
          beta = context.floatAttribute("beta", 0.999f);
+  // In the first step nothing is divided by what is left of it, 0.
+  Operand counted = s.unlessFirst(s.steps(), s.number(1));
   auto left = [&](double share) {
-    return s.sub(s.number(1),
-                 emit.binary<nn::PowOp>(s.number(share), s.steps()));
+    return s.sub(s.number(1), emit.binary<nn::PowOp>(s.number(share), counted));
   };
   Operand rate = s.unlessFirst(
       s.div(s.mul(s.rate(), s.sqrt(left(beta))), left(alpha)), s.rate());

@@ -4,10 +4,14 @@
 #include "frontend/onnx/Decoder.h"
 #include "frontend/onnx/Import.h"
 #include "frontend/onnx/ImportedModel.h"
+#include "passes/Passes.h"
 #include "test/lib/NNInterpreter.h"
+#include "test/lib/TestPasses.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
@@ -44,6 +48,83 @@ std::vector<TensorProto> tensorsOf(const std::string &folder,
   }
 }
 
+/// Floats of a model and of its inputs become float64.
+void widen(MLIRContext *context, ModelProto &model,
+           std::vector<TensorProto> &inputs) {
+  auto isNarrow = [](int dtype) {
+    return dtype == TensorProto::FLOAT || dtype == TensorProto::FLOAT16 ||
+           dtype == TensorProto::BFLOAT16;
+  };
+  auto widenTensor = [&](TensorProto &tensor) {
+    if (!isNarrow(tensor.data_type()))
+      return;
+    auto host = shardc::onnx::hostTensor(context, tensor);
+    if (!host)
+      return llvm::consumeError(host.takeError());
+    TensorProto wide;
+    wide.set_name(tensor.name());
+    wide.set_data_type(TensorProto::DOUBLE);
+    *wide.mutable_dims() = tensor.dims();
+    for (double value : host->toFloats())
+      wide.add_double_data(value);
+    tensor = std::move(wide);
+  };
+  for (TensorProto &input : inputs)
+    widenTensor(input);
+  auto &graph = *model.mutable_graph();
+  for (TensorProto &initializer : *graph.mutable_initializer())
+    widenTensor(initializer);
+  for (auto *values : {graph.mutable_input(), graph.mutable_output()})
+    for (auto &value : *values) {
+      auto &tensor = *value.mutable_type()->mutable_tensor_type();
+      if (isNarrow(tensor.elem_type()))
+        tensor.set_elem_type(TensorProto::DOUBLE);
+    }
+  // The statistics of a norm stay float32, whose rounding differences show.
+  if (graph.node_size() > 0 && graph.node(0).op_type() == "LayerNormalization")
+    graph.mutable_output()->DeleteSubrange(1, graph.output_size() - 1);
+  for (auto &node : *graph.mutable_node())
+    for (auto &attribute : *node.mutable_attribute()) {
+      if (attribute.has_t())
+        widenTensor(*attribute.mutable_t());
+      bool isType = attribute.name() == "to" || attribute.name() == "dtype";
+      if (isType && node.op_type() != "BitCast" && isNarrow(attribute.i()))
+        attribute.set_i(TensorProto::DOUBLE);
+    }
+}
+
+/// Whether no input is more than a shape or the bounds of a range.
+bool saysShapes(ArrayRef<TensorProto> inputs) {
+  return llvm::all_of(inputs, [](const TensorProto &input) {
+    return input.dims_size() == 0 ||
+           (input.dims_size() == 1 && input.data_type() == TensorProto::INT64);
+  });
+}
+
+/// Inputs that are no floats become initializers, and floats that say how
+/// sizes change, or all inputs; others are `rest`.
+ModelProto withStoredIntegers(const ModelProto &model,
+                              ArrayRef<TensorProto> inputs, bool all,
+                              std::vector<TensorProto> &rest) {
+  ModelProto result = model;
+  auto &graph = *result.mutable_graph();
+  graph.clear_input();
+  for (int i = 0; i < model.graph().input_size(); ++i) {
+    TensorProto tensor = inputs[i];
+    tensor.set_name(model.graph().input(i).name());
+    bool isData = i == 0 || tensor.data_type() == TensorProto::FLOAT ||
+                  tensor.data_type() == TensorProto::DOUBLE;
+    isData &= tensor.name() != "scales" && tensor.name() != "roi";
+    if (!all && isData && !(tensor.dims_size() == 0 && i > 0)) {
+      rest.push_back(inputs[i]);
+      *graph.add_input() = model.graph().input(i);
+    } else {
+      *graph.add_initializer() = tensor;
+    }
+  }
+  return result;
+}
+
 enum class Outcome { passed, unsupported, failed };
 
 class NodeTest {
@@ -70,10 +151,10 @@ public:
     Outcome outcome = run(model, inputs);
     std::string first = message;
     for (bool all : {false, true}) {
-      if (outcome != Outcome::unsupported || (all && !saysShapes()))
+      if (outcome != Outcome::unsupported || (all && !saysShapes(inputs)))
         break;
       std::vector<TensorProto> rest;
-      ModelProto fixed = withStoredIntegers(model, all, rest);
+      ModelProto fixed = withStoredIntegers(model, inputs, all, rest);
       outcome = run(fixed, rest);
     }
     if (outcome == Outcome::unsupported)
@@ -81,49 +162,77 @@ public:
     return outcome;
   }
 
+  /// Whether gradients agree with differences, in float64; what has none is
+  /// unsupported.
+  Outcome runGradients() {
+    ModelProto model;
+    if (!parseFile(folder + "/model.onnx", model))
+      return Outcome::failed;
+    inputs = tensorsOf(folder, "input");
+    if (model.graph().input_size() != int(inputs.size()))
+      return Outcome::unsupported;
+    widen(&context, model, inputs);
+    Outcome outcome = runGradients(model, inputs);
+    for (bool all : {false, true}) {
+      if (outcome != Outcome::unsupported || (all && !saysShapes(inputs)))
+        break;
+      std::vector<TensorProto> rest;
+      ModelProto fixed = withStoredIntegers(model, inputs, all, rest);
+      outcome = runGradients(fixed, rest);
+    }
+    return outcome;
+  }
+
   std::string message;
 
 private:
-  /// Whether no input is more than a shape or the bounds of a range.
-  bool saysShapes() const {
-    return llvm::all_of(inputs, [](const TensorProto &input) {
-      return input.dims_size() == 0 ||
-             (input.dims_size() == 1 &&
-              input.data_type() == TensorProto::INT64);
-    });
-  }
-
-  /// Inputs that are no floats become initializers, and floats that say how
-  /// sizes change, or all inputs; others are `rest`.
-  ModelProto withStoredIntegers(const ModelProto &model, bool all,
-                                std::vector<TensorProto> &rest) {
-    ModelProto result = model;
-    auto &graph = *result.mutable_graph();
-    graph.clear_input();
-    for (int i = 0; i < model.graph().input_size(); ++i) {
-      TensorProto tensor = inputs[i];
-      tensor.set_name(model.graph().input(i).name());
-      bool isData = i == 0 || tensor.data_type() == TensorProto::FLOAT ||
-                    tensor.data_type() == TensorProto::DOUBLE;
-      isData &= tensor.name() != "scales" && tensor.name() != "roi";
-      if (!all && isData && !(tensor.dims_size() == 0 && i > 0)) {
-        rest.push_back(inputs[i]);
-        *graph.add_input() = model.graph().input(i);
-      } else {
-        *graph.add_initializer() = tensor;
+  Outcome runGradients(const ModelProto &model, ArrayRef<TensorProto> given) {
+    OwningOpRef<ModuleOp> module = importModel(model);
+    if (!module)
+      return Outcome::unsupported;
+    auto function = *module->getOps<func::FuncOp>().begin();
+    unsigned next = 0;
+    bool hasFloats = false;
+    for (const TensorProto &input : given) {
+      if (llvm::is_contained(input.dims(), 0))
+        continue; // known to the importer
+      auto host = shardc::onnx::hostTensor(&context, input);
+      if (!host) {
+        message = llvm::toString(host.takeError());
+        return Outcome::unsupported;
       }
+      hasFloats |= host->isFloat();
+      function.setArgAttr(next++, "test.values", host->toAttribute());
     }
-    return result;
+    bool givesFloats = llvm::any_of(function.getResultTypes(), [](Type type) {
+      return isa<FloatType>(getElementTypeOrSelf(type));
+    });
+    if (!hasFloats || !givesFloats) {
+      message = "has no gradient";
+      return Outcome::unsupported;
+    }
+    PassManager passes(&context);
+    if (failed(parsePassPipeline(
+            "test-nn-gradients{tolerance=1e-6 skip-kinks=1 most=12}", passes)))
+      return Outcome::failed;
+    if (succeeded(passes.run(*module)))
+      return Outcome::passed;
+    // What has none is refused by name: masks, tables of angles, statistics.
+    bool isRefused =
+        StringRef(message).contains("has no gradient of its") ||
+        StringRef(message).contains("that reaches the loss, got none");
+    return isRefused ? Outcome::unsupported : Outcome::failed;
   }
 
-  Outcome run(const ModelProto &model, ArrayRef<TensorProto> given) {
+  OwningOpRef<ModuleOp> importModel(const ModelProto &model) {
     std::string path = scratch + "/node-test.onnx";
     std::ofstream(path, std::ios::binary) << model.SerializeAsString();
     shardc::onnx::ImportOptions options;
     options.path = path;
-    shardc::onnx::ImportDiagnostics diagnostics;
-    OwningOpRef<ModuleOp> module =
-        shardc::onnx::importOnnx(&context, options, diagnostics);
+    return shardc::onnx::importOnnx(&context, options, diagnostics);
+  }
+  Outcome run(const ModelProto &model, ArrayRef<TensorProto> given) {
+    OwningOpRef<ModuleOp> module = importModel(model);
     if (!module)
       return Outcome::unsupported;
     auto function = *module->getOps<func::FuncOp>().begin();
@@ -191,6 +300,7 @@ private:
 
   std::string folder, scratch;
   MLIRContext context;
+  shardc::onnx::ImportDiagnostics diagnostics;
   std::vector<TensorProto> inputs, outputs;
 };
 
@@ -204,11 +314,17 @@ std::string operatorOf(const std::string &message) {
 
 } // namespace
 
-/// NodeTests SCRATCH TESTS...: folders of tests. Prints each failure, and what
-/// is not supported by operator.
+/// Folders of tests. Prints each failure, and what is not supported by operator.
+/// --gradients: compares gradients with differences, in place of results.
 int main(int argc, char **argv) {
+  bool gradients = argc > 1 && StringRef(argv[1]) == "--gradients";
+  if (gradients) {
+    --argc, ++argv;
+    shardc::test::registerNNGradientsPass();
+  }
   if (argc < 3) {
-    std::cerr << "usage: check-onnx-nodes SCRATCH_FOLDER FOLDER_OF_TESTS...\n";
+    std::cerr << "usage: check-onnx-nodes [--gradients] SCRATCH_FOLDER "
+                 "FOLDER_OF_TESTS...\n";
     return 2;
   }
   int passed = 0, failed = 0, unsupported = 0;
@@ -222,14 +338,14 @@ int main(int argc, char **argv) {
     llvm::sort(folders);
     for (const std::string &folder : folders) {
       NodeTest test(folder, argv[1]);
-      Outcome outcome = test.run();
+      Outcome outcome = gradients ? test.runGradients() : test.run();
       passed += outcome == Outcome::passed;
       failed += outcome == Outcome::failed;
       unsupported += outcome == Outcome::unsupported;
       std::string name = llvm::sys::path::filename(folder).str();
       if (outcome == Outcome::failed)
         std::cout << "failed: " << name << ": " << test.message << "\n";
-      if (outcome == Outcome::unsupported) {
+      if (outcome == Outcome::unsupported && !gradients) {
         if (test.message.find("the operator is not supported") ==
             std::string::npos)
           std::cout << "unsupported: " << name << ": " << test.message << "\n";
@@ -237,11 +353,14 @@ int main(int argc, char **argv) {
       }
     }
   }
-  std::cout << "unsupported operators:";
-  for (auto &[name, count] : operators)
-    std::cout << " " << name << " " << count;
-  std::cout << "\n"
-            << passed << " passed, " << unsupported << " unsupported, "
-            << failed << " failed\n";
+  if (!gradients) {
+    std::cout << "unsupported operators:";
+    for (auto &[name, count] : operators)
+      std::cout << " " << name << " " << count;
+    std::cout << "\n";
+  }
+  std::cout << passed << " passed, " << unsupported
+            << (gradients ? " without gradients, " : " unsupported, ") << failed
+            << " failed\n";
   return failed ? 1 : 0;
 }
