@@ -125,6 +125,33 @@ ModelProto withStoredIntegers(const ModelProto &model,
   return result;
 }
 
+/// Sets `message` where they do not.
+bool agree(const HostTensor &got, const HostTensor &expected,
+           std::string &message) {
+  if (got.type() != expected.type()) {
+    message = "has a result of another type than expected";
+    return false;
+  }
+  Type element = got.elementType();
+  double relative = element.isF16()    ? 1e-2
+                    : element.isBF16() ? 2e-2
+                                       : 1e-3,
+         absolute = element.isF16() ? 1e-3 : 1e-5;
+  for (int64_t i = 0; i < got.elements(); ++i) {
+    double a = got.isFloat() ? got.floatAt(i) : double(got.intAt(i));
+    double b = got.isFloat() ? expected.floatAt(i) : double(expected.intAt(i));
+    bool same =
+        a == b || (std::isnan(a) && std::isnan(b)) ||
+        (got.isFloat() && std::abs(a - b) <= absolute + relative * std::abs(b));
+    if (!same) {
+      message = "element " + std::to_string(i) + " is " + std::to_string(a) +
+                ", expects " + std::to_string(b);
+      return false;
+    }
+  }
+  return true;
+}
+
 enum class Outcome { passed, unsupported, failed };
 
 class NodeTest {
@@ -266,36 +293,10 @@ private:
         message = llvm::toString(expected.takeError());
         return Outcome::unsupported;
       }
-      if (!agree(result, *expected))
+      if (!agree(result, *expected, message))
         return Outcome::failed;
     }
     return Outcome::passed;
-  }
-
-  bool agree(const HostTensor &got, const HostTensor &expected) {
-    if (got.type() != expected.type()) {
-      message = "has a result of another type than expected";
-      return false;
-    }
-    Type element = got.elementType();
-    double relative = element.isF16()    ? 1e-2
-                      : element.isBF16() ? 2e-2
-                                         : 1e-3,
-           absolute = element.isF16() ? 1e-3 : 1e-5;
-    for (int64_t i = 0; i < got.elements(); ++i) {
-      double a = got.isFloat() ? got.floatAt(i) : double(got.intAt(i));
-      double b =
-          got.isFloat() ? expected.floatAt(i) : double(expected.intAt(i));
-      bool same = a == b || (std::isnan(a) && std::isnan(b)) ||
-                  (got.isFloat() &&
-                   std::abs(a - b) <= absolute + relative * std::abs(b));
-      if (!same) {
-        message = "element " + std::to_string(i) + " is " + std::to_string(a) +
-                  ", expects " + std::to_string(b);
-        return false;
-      }
-    }
-    return true;
   }
 
   std::string folder, scratch;
