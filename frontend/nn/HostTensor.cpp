@@ -5,6 +5,7 @@
 
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <cstring>
 
@@ -33,6 +34,17 @@ int64_t shardc::nn::wrapToType(Type type, int64_t value) {
   const uint64_t bits = static_cast<uint64_t>(value) << unused;
   return integer.isUnsigned() ? static_cast<int64_t>(bits >> unused)
                               : static_cast<int64_t>(bits) >> unused;
+}
+
+int64_t shardc::nn::lowestInteger(Type type) {
+  return type.isUnsignedInteger() ? 0
+                                  : llvm::minIntN(type.getIntOrFloatBitWidth());
+}
+
+int64_t shardc::nn::highestInteger(Type type) {
+  const unsigned bits = type.getIntOrFloatBitWidth();
+  return type.isUnsignedInteger() ? static_cast<int64_t>(llvm::maxUIntN(bits))
+                                  : llvm::maxIntN(bits);
 }
 
 static SmallVector<int64_t> rowMajorStrides(ArrayRef<int64_t> shape) {

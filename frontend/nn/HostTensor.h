@@ -21,10 +21,10 @@
 namespace shardc::nn {
 
 /// Values of a ranked tensor: floats as double, integers and booleans as
-/// int64_t, those of uint64 by their bits. Copies share storage; storage is immutable once shared. Values are
-/// always ones that the element type can hold: construction rounds floats to it
-/// and wraps integers, so that a chain of float32 ops gives what a float32
-/// machine gives.
+/// int64_t, those of uint64 by their bits. Copies share storage; storage is
+/// immutable once shared. Values are always ones that the element type can hold:
+/// construction rounds floats to it and wraps integers, so that a chain of
+/// float32 ops gives what a float32 machine gives.
 class HostTensor {
 public:
   using Floats = std::vector<double>;
@@ -133,6 +133,9 @@ private:
 /// wrapped to the integer type's width.
 double roundToType(mlir::Type type, double value);
 int64_t wrapToType(mlir::Type type, int64_t value);
+/// The smallest and the largest integer of a type, that of uint64 by its bits.
+int64_t lowestInteger(mlir::Type type);
+int64_t highestInteger(mlir::Type type);
 
 } // namespace shardc::nn
 

@@ -8,13 +8,6 @@ using namespace shardc::onnx;
 
 namespace {
 
-template <typename Op> LogicalResult activation(NodeContext &context) {
-  if (failed(context.expectFloat(0)))
-    return failure();
-  context.set(0, context.emit.unary<Op>(context.input(0)));
-  return success();
-}
-
 LogicalResult gelu(NodeContext &context) {
   if (failed(context.expectFloat(0)))
     return failure();
@@ -190,7 +183,7 @@ LogicalResult swish(NodeContext &context) {
   double alpha = context.floatAttribute("alpha", 1);
   Operand x = context.input(0);
   if (alpha == 1)
-    return activation<nn::SiluOp>(context);
+    return floatUnary<nn::SiluOp>(context);
   Emitter::OneRounding one(context.emit);
   Operand scaled = context.emit.binary<nn::MulOp>(
       x, context.emit.scalar(x.elementType(), alpha));
@@ -249,14 +242,14 @@ ArrayRef<Decoder> shardc::onnx::activationDecoders() {
       {"LeakyRelu", 6, 1, 1, leakyRelu},
       {"Mish", 18, 1, 1, mish},
       {"PRelu", 9, 2, 2, pRelu},
-      {"Relu", 6, 1, 1, activation<nn::ReluOp>},
+      {"Relu", 6, 1, 1, floatUnary<nn::ReluOp>},
       {"Selu", 6, 1, 1, selu},
       {"Shrink", 9, 1, 1, shrink},
-      {"Sigmoid", 6, 1, 1, activation<nn::SigmoidOp>},
-      {"Softplus", 1, 1, 1, activation<nn::SoftplusOp>},
+      {"Sigmoid", 6, 1, 1, floatUnary<nn::SigmoidOp>},
+      {"Softplus", 1, 1, 1, floatUnary<nn::SoftplusOp>},
       {"Softsign", 1, 1, 1, softsign},
       {"Swish", 24, 1, 1, swish},
-      {"Tanh", 6, 1, 1, activation<nn::TanhOp>},
+      {"Tanh", 6, 1, 1, floatUnary<nn::TanhOp>},
       {"ThresholdedRelu", 10, 1, 1, thresholdedRelu},
   };
   return decoders;

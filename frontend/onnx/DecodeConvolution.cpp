@@ -1,5 +1,6 @@
 // Convolutions, as products: the windows' elements side by side are a row, and
 // the kernel a matrix. Channels are last meanwhile.
+#include "frontend/onnx/Arithmetic.h"
 #include "frontend/onnx/Sampling.h"
 #include "frontend/onnx/Windows.h"
 
@@ -17,10 +18,10 @@ Shape with(ArrayRef<int64_t> shape, ArrayRef<int64_t> more) {
 }
 
 /// Conv and ConvTranspose of channels-last operands, in groups.
-class Convolution {
+class Convolution : Arithmetic {
 public:
   Convolution(NodeContext &context, int64_t groups)
-      : context(context), emit(context.emit), groups(groups) {}
+      : Arithmetic(context.emit), context(context), groups(groups) {}
 
   /// x [N, S..., C], w [O, C / groups, K...]: [N, output..., O].
   Operand convolve(const Windows &windows, const Operand &x, const Operand &w);
@@ -35,12 +36,8 @@ private:
   Operand patches(const Windows &windows, const Operand &x);
   Operand perChannel(const Windows &windows, const Operand &x,
                      const Operand &w);
-  Operand add(const Operand &sum, const Operand &term) {
-    return emit.binary<nn::AddOp>(sum, term);
-  }
 
   NodeContext &context;
-  Emitter &emit;
   int64_t groups;
 };
 

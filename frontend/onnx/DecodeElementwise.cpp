@@ -17,10 +17,6 @@ template <typename Op> LogicalResult unary(NodeContext &context) {
 }
 
 /// Unary ops that are defined on floats only.
-template <typename Op> LogicalResult unaryFloat(NodeContext &context) {
-  return failed(context.expectFloat(0)) ? failure() : unary<Op>(context);
-}
-
 template <typename Op> LogicalResult binary(NodeContext &context) {
   if (failed(context.sameElementType(0, 1)) ||
       failed(context.broadcastShape(context.allInputs())))
@@ -272,13 +268,13 @@ ArrayRef<Decoder> shardc::onnx::elementwiseDecoders() {
       {"And", 7, 2, 2, logical<nn::AndOp>},
       {"Cast", 6, 1, 1, cast},
       {"CastLike", 15, 2, 2, castLike},
-      {"Ceil", 6, 1, 1, unaryFloat<nn::CeilOp>},
+      {"Ceil", 6, 1, 1, floatUnary<nn::CeilOp>},
       {"Clip", 11, 1, 3, clip},
       {"Div", 7, 2, 2, divide},
       {"Equal", 7, 2, 2, compare<Kind::eq>},
-      {"Erf", 9, 1, 1, unaryFloat<nn::ErfOp>},
-      {"Exp", 6, 1, 1, unaryFloat<nn::ExpOp>},
-      {"Floor", 6, 1, 1, unaryFloat<nn::FloorOp>},
+      {"Erf", 9, 1, 1, floatUnary<nn::ErfOp>},
+      {"Exp", 6, 1, 1, floatUnary<nn::ExpOp>},
+      {"Floor", 6, 1, 1, floatUnary<nn::FloorOp>},
       {"Greater", 7, 2, 2, compare<Kind::gt>},
       {"GreaterOrEqual", 12, 2, 2, compare<Kind::ge>},
       {"Identity", 1, 1, 1, identity},
@@ -286,7 +282,7 @@ ArrayRef<Decoder> shardc::onnx::elementwiseDecoders() {
       {"IsNaN", 9, 1, 1, isNan},
       {"Less", 7, 2, 2, compare<Kind::lt>},
       {"LessOrEqual", 12, 2, 2, compare<Kind::le>},
-      {"Log", 6, 1, 1, unaryFloat<nn::LogOp>},
+      {"Log", 6, 1, 1, floatUnary<nn::LogOp>},
       {"Max", 8, 1, -1, extremum<nn::MaxOp, Kind::le>},
       {"Mean", 8, 1, -1, mean},
       {"Min", 8, 1, -1, extremum<nn::MinOp, Kind::ge>},
@@ -296,10 +292,10 @@ ArrayRef<Decoder> shardc::onnx::elementwiseDecoders() {
       {"Not", 1, 1, 1, logicalNot},
       {"Or", 7, 2, 2, logical<nn::OrOp>},
       {"Pow", 7, 2, 2, power},
-      {"Reciprocal", 6, 1, 1, unaryFloat<nn::ReciprocalOp>},
-      {"Round", 11, 1, 1, unaryFloat<nn::RoundOp>},
+      {"Reciprocal", 6, 1, 1, floatUnary<nn::ReciprocalOp>},
+      {"Round", 11, 1, 1, floatUnary<nn::RoundOp>},
       {"Sign", 9, 1, 1, sign},
-      {"Sqrt", 6, 1, 1, unaryFloat<nn::SqrtOp>},
+      {"Sqrt", 6, 1, 1, floatUnary<nn::SqrtOp>},
       {"Sub", 7, 2, 2, binary<nn::SubOp>},
       {"Sum", 8, 1, -1, variadic<nn::AddOp>},
       {"Where", 9, 3, 3, where},

@@ -2,6 +2,7 @@
 // slices and broadcasts, so that the masks and position tables of exported
 // models reach the passes without a gather.
 #include "frontend/onnx/Decoder.h"
+#include "frontend/onnx/Extremes.h"
 #include "frontend/onnx/FxCall.h"
 
 #include <cmath>
@@ -363,26 +364,6 @@ LogicalResult oneHot(NodeContext &context) {
   return success();
 }
 
-/// The first `count` of the sorted elements along `axis`, and their places.
-std::pair<Operand, Operand> topK(Emitter &emit, const Operand &input,
-                                 int64_t axis, int64_t count, bool smallest) {
-  Shape permutation = llvm::to_vector(llvm::seq<int64_t>(0, input.rank()));
-  std::swap(permutation[axis], permutation.back());
-  Operand rows = emit.transpose(input, permutation);
-  Shape shape(rows.shape());
-  shape.back() = count;
-  SmallVector<NamedAttribute> attributes;
-  if (smallest)
-    attributes.push_back(emit.flag("smallest"));
-  SmallVector<Operand> results =
-      emit.emit(nn::TopKOp::getOperationName(),
-                {emit.typeOf(shape, input.elementType()),
-                 emit.typeOf(shape, emit.attributes().getI64Type())},
-                {rows}, attributes);
-  return {emit.transpose(results[0], permutation),
-          emit.transpose(results[1], permutation)};
-}
-
 /// `sorted` = 0 leaves the order open, so that it is met by sorting.
 LogicalResult topK(NodeContext &context) {
   const Operand &input = context.input(0);
@@ -399,8 +380,8 @@ LogicalResult topK(NodeContext &context) {
                          Twine(*axis) + "'s " + Twine(size) + ", got " +
                          shapeText(*counts));
   auto [values, places] =
-      topK(context.emit, input, *axis, counts->front(),
-           /*smallest=*/context.intAttribute("largest", 1) == 0);
+      topElements(context.emit, input, *axis, counts->front(),
+                  /*smallest=*/context.intAttribute("largest", 1) == 0);
   context.set(0, values);
   if (context.wants(1))
     context.set(1, places);
@@ -431,7 +412,8 @@ template <bool smallest> LogicalResult argMax(NodeContext &context) {
   bool isNegated = smallest && input.isFloat();
   if (isNegated)
     input = emit.unary<nn::NegOp>(input);
-  Operand place = topK(emit, input, *axis, 1, smallest && !isNegated).second;
+  Operand place =
+      topElements(emit, input, *axis, 1, smallest && !isNegated).second;
   if (takesLast)
     place = emit.binary<nn::SubOp>(emit.integer(size - 1), place);
   if (!context.intAttribute("keepdims", 1)) {
@@ -453,7 +435,7 @@ LogicalResult hardmax(NodeContext &context) {
   if (failed(axis))
     return failure();
   Emitter &emit = context.emit;
-  Operand place = topK(emit, input, *axis, 1, /*smallest=*/false).second;
+  Operand place = topElements(emit, input, *axis, 1, /*smallest=*/false).second;
   Operand isPlace =
       emit.compare(nn::CompareKind::eq,
                    emit.iota(input.shape()[*axis], *axis, input.rank()), place);

@@ -1,6 +1,7 @@
 // Matrix products. A two-dim right side makes nn.linear, whatever the rank of
 // the left side.
 #include "frontend/onnx/Decoder.h"
+#include "frontend/onnx/Extremes.h"
 
 using namespace mlir;
 using namespace shardc;
@@ -145,13 +146,8 @@ LogicalResult det(NodeContext &context) {
           zero = emit.scalar(type, 0), unit = emit.scalar(type, 1);
   for (; rows > 0; --rows) {
     Operand column = emit.sliceDim(rest, 2, 0, 1);
-    Operand sizes = emit.reshape(emit.unary<nn::AbsOp>(column), {count, rows});
-    Type index = emit.attributes().getI64Type();
-    Operand place = emit.reshape(emit.emit(nn::TopKOp::getOperationName(),
-                                           {emit.typeOf({count, 1}, type),
-                                            emit.typeOf({count, 1}, index)},
-                                           {sizes})[1],
-                                 {count, 1, 1});
+    Operand sizes = emit.unary<nn::AbsOp>(column);
+    Operand place = topElements(emit, sizes, 1, 1, /*smallest=*/false).second;
     Operand isPivot =
         emit.compare(nn::CompareKind::eq, emit.iota(rows, 1, 3), place);
     Operand row = emit.reduce<nn::ReduceSumOp>(emit.select(isPivot, rest, zero),

@@ -1,6 +1,7 @@
 // The optimizer steps of ai.onnx.preview.training, where a model has them in its
 // graph: formulas like any other.
 // https://onnx.ai/onnx/operators/onnx_aionnxpreviewtraining_Adam.html
+#include "frontend/onnx/Arithmetic.h"
 #include "frontend/onnx/Decoder.h"
 
 using namespace mlir;
@@ -11,10 +12,10 @@ namespace {
 
 /// One step: inputs are the rate, the number of steps before it, and then the
 /// tensors X_1, X_2, ..., their gradients, and a list or two of states.
-class OptimizerStep {
+class OptimizerStep : public Arithmetic {
 public:
   OptimizerStep(NodeContext &context, size_t states)
-      : context(context), emit(context.emit), states(states) {}
+      : Arithmetic(context.emit), context(context), states(states) {}
 
   LogicalResult check();
   size_t tensors() const { return (context.inputCount() - 2) / (2 + states); }
@@ -37,18 +38,6 @@ public:
   Operand unlessFirst(const Operand &later, const Operand &first) {
     Operand isLater = emit.compare(nn::CompareKind::gt, steps(), number(0));
     return emit.select(isLater, later, first);
-  }
-  Operand add(const Operand &x, const Operand &y) {
-    return emit.binary<nn::AddOp>(x, y);
-  }
-  Operand sub(const Operand &x, const Operand &y) {
-    return emit.binary<nn::SubOp>(x, y);
-  }
-  Operand mul(const Operand &x, const Operand &y) {
-    return emit.binary<nn::MulOp>(x, y);
-  }
-  Operand div(const Operand &x, const Operand &y) {
-    return emit.binary<nn::DivOp>(x, y);
   }
   Operand sqrt(const Operand &x) { return emit.unary<nn::SqrtOp>(x); }
   /// share x + (1 - share) y.
@@ -74,7 +63,6 @@ private:
   }
 
   NodeContext &context;
-  Emitter &emit;
   size_t states;
 };
 

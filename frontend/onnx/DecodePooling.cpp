@@ -1,5 +1,6 @@
 // Pools: what the taps of a window become together. Channels are last
 // meanwhile, as in convolutions.
+#include "frontend/onnx/Extremes.h"
 #include "frontend/onnx/Windows.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -37,16 +38,6 @@ FailureOr<Windows> poolOf(NodeContext &context) {
   if (failed(context.checkShape(shape)))
     return failure();
   return windows;
-}
-
-/// -inf, or the lowest integer.
-Operand lowestOf(Emitter &emit, Type element) {
-  if (isa<FloatType>(element))
-    return emit.scalar(element, -std::numeric_limits<double>::infinity());
-  unsigned bits = element.getIntOrFloatBitWidth();
-  return emit.scalar(element, element.isUnsignedInteger()
-                                  ? 0
-                                  : -std::ldexp(1.0, int(bits) - 1));
 }
 
 /// The place of each spatial element among all of its channel, [1, S..., 1].

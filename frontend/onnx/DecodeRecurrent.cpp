@@ -1,6 +1,7 @@
 // RNN, GRU and LSTM, written out step by step. What does not depend on the state
 // is one product for all steps.
 // https://onnx.ai/onnx/operators/onnx__LSTM.html, onnx__GRU.html, onnx__RNN.html
+#include "frontend/onnx/Arithmetic.h"
 #include "frontend/onnx/GateFunction.h"
 
 using namespace mlir;
@@ -25,11 +26,11 @@ struct State {
 };
 
 /// A kind of recurrent layer: how many gates, and a step.
-class Recurrence {
+class Recurrence : protected Arithmetic {
 public:
   Recurrence(NodeContext &context, int64_t gates, int64_t functions,
              bool hasCell)
-      : context(context), emit(context.emit), gates(gates),
+      : Arithmetic(context.emit), context(context), gates(gates),
         functionCount(functions), hasCell(hasCell) {}
   virtual ~Recurrence() = default;
 
@@ -48,17 +49,10 @@ protected:
   Operand gate(const Operand &all, int64_t i) {
     return emit.sliceDim(all, 1, i * hidden, hidden);
   }
-  Operand add(const Operand &a, const Operand &b) {
-    return emit.binary<nn::AddOp>(a, b);
-  }
-  Operand mul(const Operand &a, const Operand &b) {
-    return emit.binary<nn::MulOp>(a, b);
-  }
   /// f of a gate, which the attribute clip bounds.
   Operand apply(const GateFunction &function, Operand x);
 
   NodeContext &context;
-  Emitter &emit;
   int64_t gates, functionCount;
   bool hasCell;
   int64_t steps = 0, batch = 0, hidden = 0, directions = 1;

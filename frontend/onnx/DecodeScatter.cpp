@@ -1,9 +1,8 @@
 // Ops that write at positions: a sum at positions, which is the gradient of
 // reading there, and where anything was written. Other reductions look at every
 // pair of a place and an update.
+#include "frontend/onnx/Extremes.h"
 #include "frontend/onnx/Windows.h"
-
-#include <limits>
 
 using namespace mlir;
 using namespace shardc;
@@ -37,7 +36,8 @@ Operand written(Emitter &emit, const Scatter &of) {
     return at(of.updates);
   if (!element.isInteger(64))
     return emit.cast(at(emit.cast(of.updates, wide)), element);
-  Operand half = emit.integer(int64_t(1) << 32);
+  Operand half =
+      nn::HostTensor::splatInt(emit.typeOf({}, element), int64_t(1) << 32);
   Operand high = emit.binary<nn::DivOp>(of.updates, half);
   Operand low =
       emit.binary<nn::SubOp>(of.updates, emit.binary<nn::MulOp>(high, half));
@@ -94,23 +94,13 @@ FailureOr<Operand> reducedAt(NodeContext &context, const Scatter &of,
                          Twine(mostPairs));
   if (element.isInteger(1))
     return context.error("reduces bools by '" + reduction + "'");
-  auto bound = [&](bool highest) -> Operand {
-    if (isa<FloatType>(element))
-      return emit.scalar(element, (highest ? 1 : -1) *
-                                      std::numeric_limits<double>::infinity());
-    unsigned bits = element.getIntOrFloatBitWidth();
-    bool isUnsigned = element.isUnsignedInteger();
-    int64_t lowest = isUnsigned ? 0 : llvm::minIntN(bits),
-            most = isUnsigned ? int64_t(llvm::maxUIntN(bits))
-                              : llvm::maxIntN(bits);
-    return nn::HostTensor::splatInt(emit.typeOf({}, element),
-                                    highest ? most : lowest);
-  };
   Emitter::OneRounding one(emit);
   if (reduction == "min")
-    return reducedAt<nn::ReduceMinOp, nn::MinOp>(emit, of, bound(true));
+    return reducedAt<nn::ReduceMinOp, nn::MinOp>(emit, of,
+                                                 highestOf(emit, element));
   if (reduction == "max")
-    return reducedAt<nn::ReduceMaxOp, nn::MaxOp>(emit, of, bound(false));
+    return reducedAt<nn::ReduceMaxOp, nn::MaxOp>(emit, of,
+                                                 lowestOf(emit, element));
   return one.result(reducedAt<nn::ReduceProdOp, nn::MulOp>(
       emit, of, emit.scalar(element, 1)));
 }
@@ -341,8 +331,17 @@ LogicalResult maxUnpool(NodeContext &context) {
       fromFront(context, emit.reshape(indices, {count}), places);
   if (failed(position))
     return failure();
+  // Windows that overlap may have taken one element twice: it stays what it is.
+  auto at = [&](const Operand &values) {
+    return sumAt(emit, emit.reshape(values, {count}), *position, {places});
+  };
+  Operand one = emit.scalar(pooled.elementType(), 1);
+  Operand times = at(emit.splat({count}, pooled.elementType(), 1));
   Operand result = emit.reshape(
-      sumAt(emit, emit.reshape(pooled, {count}), *position, {places}), shape);
+      emit.binary<nn::DivOp>(
+          at(pooled), emit.select(emit.compare(nn::CompareKind::gt, times, one),
+                                  times, one)),
+      shape);
   if (context.has(2)) {
     FailureOr<Shape> wanted = context.constantInts(2, "its output shape");
     if (failed(wanted))

@@ -8,13 +8,6 @@ using namespace shardc::onnx;
 
 namespace {
 
-template <typename Op> LogicalResult function(NodeContext &context) {
-  if (failed(context.expectFloat(0)))
-    return failure();
-  context.set(0, context.emit.unary<Op>(context.input(0)));
-  return success();
-}
-
 LogicalResult tangent(NodeContext &context) {
   if (failed(context.expectFloat(0)))
     return failure();
@@ -51,15 +44,15 @@ template <typename Op> LogicalResult hyperbolic(NodeContext &context) {
 
 ArrayRef<Decoder> shardc::onnx::trigonometryDecoders() {
   static constexpr Decoder decoders[] = {
-      {"Acos", 7, 1, 1, function<nn::AcosOp>},
-      {"Acosh", 9, 1, 1, function<nn::AcoshOp>},
-      {"Asin", 7, 1, 1, function<nn::AsinOp>},
-      {"Asinh", 9, 1, 1, function<nn::AsinhOp>},
-      {"Atan", 7, 1, 1, function<nn::AtanOp>},
-      {"Atanh", 9, 1, 1, function<nn::AtanhOp>},
-      {"Cos", 7, 1, 1, function<nn::CosOp>},
+      {"Acos", 7, 1, 1, floatUnary<nn::AcosOp>},
+      {"Acosh", 9, 1, 1, floatUnary<nn::AcoshOp>},
+      {"Asin", 7, 1, 1, floatUnary<nn::AsinOp>},
+      {"Asinh", 9, 1, 1, floatUnary<nn::AsinhOp>},
+      {"Atan", 7, 1, 1, floatUnary<nn::AtanOp>},
+      {"Atanh", 9, 1, 1, floatUnary<nn::AtanhOp>},
+      {"Cos", 7, 1, 1, floatUnary<nn::CosOp>},
       {"Cosh", 9, 1, 1, hyperbolic<nn::AddOp>},
-      {"Sin", 7, 1, 1, function<nn::SinOp>},
+      {"Sin", 7, 1, 1, floatUnary<nn::SinOp>},
       {"Sinh", 9, 1, 1, hyperbolic<nn::SubOp>},
       {"Tan", 7, 1, 1, tangent},
   };

@@ -94,6 +94,14 @@ private:
 
 using Decode = mlir::LogicalResult (*)(NodeContext &);
 
+/// An operator that is one nn op of one float input.
+template <typename Op> mlir::LogicalResult floatUnary(NodeContext &context) {
+  if (failed(context.expectFloat(0)))
+    return mlir::failure();
+  context.set(0, context.emit.unary<Op>(context.input(0)));
+  return mlir::success();
+}
+
 /// One version of an operator: the decoder is used from opset `since` on, up to
 /// the next entry's.
 struct Decoder {

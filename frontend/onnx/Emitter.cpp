@@ -213,7 +213,7 @@ SmallVector<Operand> Emitter::emit(StringRef name, ArrayRef<Type> types,
     return cast<ShapedType>(type).getNumElements() == 0;
   };
   // What has no elements is known.
-  if (!isValid(op) || llvm::all_of(types, isEmpty)) {
+  if (!isValid(op) || (!types.empty() && llvm::all_of(types, isEmpty))) {
     op->erase();
     return zeros(types);
   }

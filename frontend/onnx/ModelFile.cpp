@@ -25,7 +25,7 @@ constexpr int64_t maxElements = int64_t(1) << 31;
 constexpr int64_t deepestBranch = 30;
 constexpr int64_t oldestOpset = 7, newestOpset = 27, newestIR = 13;
 
-std::string shapeText(llvm::ArrayRef<int64_t> dims) {
+std::string dimsText(llvm::ArrayRef<int64_t> dims) {
   return dims.empty() ? "scalar"
                       : llvm::join(llvm::map_range(dims,
                                                    [](int64_t dim) {
@@ -198,7 +198,7 @@ llvm::Error ModelFile::describe(const TensorProto &tensor, int index,
     if (llvm::MulOverflow(result.elements, dim, result.elements) ||
         result.elements > maxElements)
       return llvm::createStringError("shape " +
-                                     shapeText(llvm::to_vector(tensor.dims())) +
+                                     dimsText(llvm::to_vector(tensor.dims())) +
                                      " has more than 2^31 elements");
   }
 
@@ -223,12 +223,12 @@ llvm::Error ModelFile::describe(const TensorProto &tensor, int index,
     if (!varints && stored.length != needed)
       return llvm::createStringError(
           "has " + Twine(std::max<int64_t>(stored.length, 0)) +
-          " bytes of data, its shape " + shapeText(result.dims) + " of " +
+          " bytes of data, its shape " + dimsText(result.dims) + " of " +
           dtypeName(result.dtype) + " needs " + Twine(needed));
     if (varints && typedElements(tensor) != result.elements)
       return llvm::createStringError("has " + Twine(typedElements(tensor)) +
                                      " elements of data, its shape " +
-                                     shapeText(result.dims) + " needs " +
+                                     dimsText(result.dims) + " needs " +
                                      Twine(result.elements));
     if (!varints)
       result.bytes = ByteRange{"", stored.offset, stored.length};
@@ -258,7 +258,7 @@ llvm::Error ModelFile::locateExternal(const TensorProto &tensor,
   if (range.length != needed)
     return llvm::createStringError(
         "external data has length " + Twine(range.length) + ", its shape " +
-        shapeText(initializer.dims) + " of " + dtypeName(initializer.dtype) +
+        dimsText(initializer.dims) + " of " + dtypeName(initializer.dtype) +
         " needs " + Twine(needed));
 
   auto [entry, inserted] = mapped.try_emplace(range.file);

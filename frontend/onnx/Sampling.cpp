@@ -8,7 +8,7 @@ using namespace shardc::onnx;
 
 Sampler::Sampler(Emitter &emit, const Operand &images, SampleMode mode,
                  SamplePadding padding, bool cornersAreCentres)
-    : emit(emit), sizes(images.shape().drop_front().drop_back()),
+    : Arithmetic(emit), sizes(images.shape().drop_front().drop_back()),
       samples(images.shape().front()), channels(images.shape().back()),
       mode(mode), padding(padding), cornersAreCentres(cornersAreCentres) {
   table = emit.reshape(images, {samples * llvm::product_of(sizes), channels});
@@ -21,8 +21,7 @@ Operand Sampler::reflected(const Operand &place, size_t dim) {
   if (range == 0)
     return mul(place, number(0));
   Operand away = emit.unary<nn::AbsOp>(sub(place, number(low)));
-  Operand turns =
-      emit.unary<nn::FloorOp>(emit.binary<nn::DivOp>(away, number(2 * range)));
+  Operand turns = emit.unary<nn::FloorOp>(div(away, number(2 * range)));
   Operand rest = sub(away, mul(turns, number(2 * range)));
   Operand isBack = emit.compare(nn::CompareKind::gt, rest, number(range));
   rest = emit.select(isBack, sub(number(2 * range), rest), rest);

@@ -3,7 +3,7 @@
 #ifndef SHARDC_FRONTEND_ONNX_SAMPLING_H
 #define SHARDC_FRONTEND_ONNX_SAMPLING_H
 
-#include "frontend/onnx/Emitter.h"
+#include "frontend/onnx/Arithmetic.h"
 
 namespace shardc::onnx {
 
@@ -13,7 +13,7 @@ enum class SampleMode { nearest, linear, cubic };
 enum class SamplePadding { zeros, border, reflection };
 
 /// Images [N, S..., C] of which elements are taken at places of float type.
-class Sampler {
+class Sampler : Arithmetic {
 public:
   /// With `cornersAreCentres` an image reflects at the centres of its outermost
   /// elements, else at their outer edges.
@@ -37,17 +37,6 @@ private:
   Operand read(llvm::ArrayRef<const Tap *> taps);
 
   Operand number(double value) { return emit.scalar(type, value); }
-  Operand add(const Operand &x, const Operand &y) {
-    return emit.binary<nn::AddOp>(x, y);
-  }
-  Operand sub(const Operand &x, const Operand &y) {
-    return emit.binary<nn::SubOp>(x, y);
-  }
-  Operand mul(const Operand &x, const Operand &y) {
-    return emit.binary<nn::MulOp>(x, y);
-  }
-
-  Emitter &emit;
   Operand table; ///< [N S..., C]
   Shape sizes;   ///< of the spatial dims
   int64_t samples, channels;

@@ -197,6 +197,10 @@ class Builder:
         if self.program.opset < since:
             raise Unsuitable(f"needs opset {since}")
 
+    def wide_only(self, why):
+        if self.main in ("f16", "bf16"):
+            raise Unsuitable(why)
+
     # -- arguments ---------------------------------------------------------------------------------
 
     def pick(self, *dtypes, where=None, known=None):

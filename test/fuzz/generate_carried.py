@@ -6,6 +6,8 @@ from generate_products import of_shape
 from generators import generates
 from program import TYPES
 
+WHY = "a state is rounded after all steps"
+
 
 @generates("CumProd")
 def cumprod(g, op):
@@ -45,15 +47,10 @@ def tensor_scatter(g, op):
     g.emit(op, inputs, axis=axis if axis != -2 or g.chance(0.5) else None, mode=mode)
 
 
-def wide_only(g):
-    if g.main in ("f16", "bf16"):
-        raise Unsuitable("a state is rounded after all steps")
-
-
 @generates("LinearAttention")
 def linear_attention(g, op):
     g.available(27)
-    wide_only(g)
+    g.wide_only(WHY)
     batch, steps, heads = g.size(2), g.integer(1, 4), g.choose(1, 2)
     queries, size, width = heads * g.choose(1, 2), g.size(3), g.size(3)
     rule = g.choose(None, "linear", "gated", "delta", "gated_delta")
@@ -89,7 +86,7 @@ def linear_attention(g, op):
 @generates("CausalConvWithState")
 def causal_conv(g, op):
     g.available(27)
-    wide_only(g)
+    g.wide_only(WHY)
     batch, channels, length, taps = g.size(2), g.size(4), g.integer(1, 5), g.integer(2, 4)
     inputs = [
         of_shape(g, [batch, channels, length], g.main),
@@ -104,7 +101,7 @@ def causal_conv(g, op):
 
 @generates("Det")
 def det(g, op):
-    wide_only(g)
+    g.wide_only(WHY)
     rows = g.integer(1, 4)
     x = of_shape(g, [*([g.size(3)] if g.chance(0.7) else []), rows, rows], g.main)
     # The pivots are large enough for their quotients to tell.

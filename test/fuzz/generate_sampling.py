@@ -9,6 +9,8 @@ from numpy_ops import Call
 from numpy_ops_windows import Windows
 from program import Node
 
+WHY = "places between elements are told from each other in more bits"
+
 
 def places(g, shape):
     """A grid's numbers, most of them within the image."""
@@ -16,15 +18,10 @@ def places(g, shape):
     return g.emit("Mul", [g.emit("Tanh", [x]), g.scalar(g.choose(0.75, 1.25), g.main)])
 
 
-def wide_only(g):
-    if g.main in ("f16", "bf16"):
-        raise Unsuitable("places between elements are told from each other in more bits")
-
-
 @generates("GridSample")
 def grid_sample(g, op):
     g.available(16)
-    wide_only(g)
+    g.wide_only(WHY)
     dims = g.choose(2, 2, 3) if g.available_from(20) else 2
     samples, sizes = g.size(2), [g.integer(1, 5 if dims == 2 else 3) for _ in range(dims)]
     image = of_shape(g, [samples, g.size(3), *sizes], g.main)
@@ -69,7 +66,7 @@ def padded_windows(g, spatial, kernel):
 @generates("DeformConv")
 def deform_conv(g, op):
     g.available(19)
-    wide_only(g)
+    g.wide_only(WHY)
     groups, parts = g.choose(1, 1, 2), g.choose(1, 1, 2)
     samples, channels = g.size(2), 2 * g.choose(1, 2)
     spatial = [g.integer(2, 4), g.integer(2, 4)]

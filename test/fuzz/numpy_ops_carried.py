@@ -98,17 +98,6 @@ def det(call):
     return [of(call[0])]
 
 
-@op("BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot")
-def bitwise(call):
-    function = {
-        "BitwiseAnd": np.bitwise_and,
-        "BitwiseOr": np.bitwise_or,
-        "BitwiseXor": np.bitwise_xor,
-        "BitwiseNot": np.bitwise_not,
-    }[call.node.op]
-    return [function(*call.inputs)]
-
-
 @op("BitShift")
 def bit_shift(call):
     x, by = np.broadcast_arrays(call[0], call[1])
@@ -124,11 +113,6 @@ def bit_cast(call):
 
     to = TYPES[OF_NUMBER[call.attribute("to")]][1]
     return [np.ascontiguousarray(call[0]).view(to).reshape(call[0].shape)]
-
-
-@op("Optional", "OptionalGetElement")
-def optional(call):
-    return [call[0]]
 
 
 @op("OptionalHasElement")

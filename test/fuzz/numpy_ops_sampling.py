@@ -163,7 +163,7 @@ def max_unpool(call):
     ]
     shape = [*x.shape[:2], *shape]
     result = np.zeros(int(np.prod(shape)), x.dtype)
-    np.add.at(result, call[1].ravel(), x.ravel())
+    result[call[1].ravel()] = x.ravel()
     result = result.reshape(shape)
     if call[2] is not None:
         result = np.pad(result, [(0, n - s) for s, n in zip(shape, call.ints(2))])

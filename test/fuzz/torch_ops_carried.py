@@ -85,17 +85,6 @@ def det(call):
     return [torch.linalg.det(call[0])]
 
 
-@op("BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot")
-def bitwise(call):
-    function = {
-        "BitwiseAnd": torch.bitwise_and,
-        "BitwiseOr": torch.bitwise_or,
-        "BitwiseXor": torch.bitwise_xor,
-        "BitwiseNot": torch.bitwise_not,
-    }[call.node.op]
-    return [function(*call.inputs)]
-
-
 @op("BitShift")
 def bit_shift(call):
     x, by = torch.broadcast_tensors(call[0], call[1])
@@ -109,11 +98,6 @@ def bit_cast(call):
     from program import OF_NUMBER
 
     return [call[0].view(DTYPES[OF_NUMBER[call.attribute("to")]])]
-
-
-@op("Optional", "OptionalGetElement")
-def optional(call):
-    return [call[0]]
 
 
 @op("OptionalHasElement")

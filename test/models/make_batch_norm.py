@@ -6,7 +6,6 @@ micro-batches, and of two ranks whose running statistics are averaged after ever
     PYTHON_WITH_TORCH_AND_ONNXSCRIPT make_batch_norm.py [FOLDER]
 """
 import copy
-import json
 import os
 import sys
 
@@ -15,7 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from make_vision import BATCH, CLASSES, Block, RECIPE, SAMPLES, SIZE, STEPS, write_safetensors
+from make_vision import BATCH, CLASSES, Block, RECIPE, SAMPLES, SIZE, STEPS
+from recorded import write_run, write_safetensors
 
 
 class ResNet(nn.Module):
@@ -113,37 +113,26 @@ def main():
         output_names=["logits"],
         dynamic_shapes={"x": {0: torch.export.Dim("batch")}},
     )
-    loss, norm, _, final, _, _ = run(torch.float32, x, labels)
-    loss_f64, norm_f64, first, _, statistics, evaluated = run(torch.float64, x, labels)
+    of_float32, of_float64 = (run(d, x, labels) for d in (torch.float32, torch.float64))
     in_parts = run(torch.float64, x, labels, parts=2)
     of_ranks = run(torch.float64, x, labels, parts=2, ranks=True)
-    write = lambda name, tensors: write_safetensors(os.path.join(folder, name), tensors)
-    write("grads_step0.safetensors", first)
-    write("final.safetensors", final)
-    write("running.safetensors", statistics)
-    write("running_micro_batches.safetensors", in_parts[4])
-    write("running_ranks.safetensors", of_ranks[4])
-    reference = {
-        "model": "resnet-tiny",
-        "note": f"{os.path.basename(__file__)} made it; norms of batches are in train mode",
-        "recipe": {**RECIPE, "batch_norm": "of the batch"},
-        "dtype": "float32",
-        "lost_parameters": [],
-        "graph": {"exporter": "dynamo", "torch": torch.__version__},
-        "loss": loss,
-        "loss_f64": loss_f64,
-        "grad_norm": norm,
-        "grad_norm_f64": norm_f64,
-        "evaluated_f64": evaluated,
-        "loss_f64_in_two_parts": in_parts[0],
-        "evaluated_f64_in_two_parts": in_parts[5],
-        "evaluated_f64_of_two_ranks": of_ranks[5],
-        "grads_step0": "grads_step0.safetensors",
-        "final_params": "final.safetensors",
-    }
-    with open(os.path.join(folder, "reference.json"), "w") as file:
-        json.dump(reference, file, indent=1)
-        file.write("\n")
+    for name, each in (
+        ("running", of_float64),
+        ("running_micro_batches", in_parts),
+        ("running_ranks", of_ranks),
+    ):
+        write_safetensors(os.path.join(folder, f"{name}.safetensors"), each[4])
+    write_run(
+        folder,
+        "; norms of batches are in train mode",
+        {**RECIPE, "batch_norm": "of the batch"},
+        of_float32,
+        of_float64,
+        evaluated_f64=of_float64[5],
+        loss_f64_in_two_parts=in_parts[0],
+        evaluated_f64_in_two_parts=in_parts[5],
+        evaluated_f64_of_two_ranks=of_ranks[5],
+    )
 
 
 if __name__ == "__main__":

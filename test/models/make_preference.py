@@ -5,7 +5,6 @@ data, and PyTorch's training run (README.md).
 
     PYTHON_WITH_TORCH_TRANSFORMERS_AND_ONNXSCRIPT make_preference.py [FOLDER]
 """
-import json
 import os
 import sys
 
@@ -15,10 +14,9 @@ import torch.nn.functional as F
 from torch import nn
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from make_vision import RECIPE, STEPS, write_safetensors
-
-sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "training"))
-from torch_exports import everything_in_float64  # noqa: E402
+from make_vision import RECIPE, STEPS
+from recorded import write_run
+from torch_exports import everything_in_float64
 
 BATCH, SAMPLES, LENGTH, WORDS, LAYERS, BETA = 4, 16, 12, 64, 3, 0.5
 
@@ -104,29 +102,11 @@ def main():
         for value in node.outputs:
             value.metadata_props.clear()
     program.save(os.path.join(folder, "model.onnx"), external_data=False)
-    loss, norm, _, final = run(torch.float32, *answers)
+    of_float32 = run(torch.float32, *answers)
     with everything_in_float64():  # the rotary tables, too
-        loss_f64, norm_f64, first, _ = run(torch.float64, *answers)
-    write_safetensors(os.path.join(folder, "grads_step0.safetensors"), first)
-    write_safetensors(os.path.join(folder, "final.safetensors"), final)
+        of_float64 = run(torch.float64, *answers)
     recipe = {**RECIPE, "batch": BATCH, "loss": "graph output", "freeze": r"^reference\."}
-    reference = {
-        "model": "preference-tiny",
-        "note": f"{os.path.basename(__file__)} made it",
-        "recipe": recipe,
-        "dtype": "float32",
-        "lost_parameters": [],
-        "graph": {"exporter": "dynamo", "torch": torch.__version__},
-        "loss": loss,
-        "loss_f64": loss_f64,
-        "grad_norm": norm,
-        "grad_norm_f64": norm_f64,
-        "grads_step0": "grads_step0.safetensors",
-        "final_params": "final.safetensors",
-    }
-    with open(os.path.join(folder, "reference.json"), "w") as file:
-        json.dump(reference, file, indent=1)
-        file.write("\n")
+    write_run(folder, "", recipe, of_float32, of_float64)
 
 
 if __name__ == "__main__":

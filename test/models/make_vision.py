@@ -5,15 +5,15 @@ says what these are).
 
     PYTHON_WITH_TORCH_AND_ONNXSCRIPT make_vision.py [FOLDER]
 """
-import json
 import os
-import struct
 import sys
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
+
+from recorded import write_run
 
 BATCH, SAMPLES, STEPS, SIZE, CLASSES = 12, 48, 20, 16, 10
 RECIPE = {
@@ -117,21 +117,6 @@ def make(kind):
     return model
 
 
-def write_safetensors(path, tensors):
-    """The format is https://github.com/huggingface/safetensors#format."""
-    header, offset = {}, 0
-    for name, tensor in tensors.items():
-        kind = {np.dtype(np.float32): "F32", np.dtype(np.float64): "F64"}[tensor.dtype]
-        ends = [offset, offset := offset + tensor.nbytes]
-        header[name] = {"dtype": kind, "shape": list(tensor.shape), "data_offsets": ends}
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text)
-        for tensor in tensors.values():
-            file.write(tensor.tobytes())
-
-
 def run(kind, dtype, x, labels):
     """(losses, norms, first gradients, parameters at the end)"""
     model = make(kind).to(dtype)
@@ -169,27 +154,13 @@ def write(name, kind, folder):
         output_names=["logits"],
         dynamic_shapes={"x": {0: torch.export.Dim("batch")}},
     )
-    loss, norm, _, final = run(kind, torch.float32, x, labels)
-    loss_f64, norm_f64, first, _ = run(kind, torch.float64, x, labels)
-    write_safetensors(os.path.join(folder, "grads_step0.safetensors"), first)
-    write_safetensors(os.path.join(folder, "final.safetensors"), final)
-    reference = {
-        "model": name,
-        "note": f"{os.path.basename(__file__)} made it; norms of batches are in eval mode",
-        "recipe": RECIPE,
-        "dtype": "float32",
-        "lost_parameters": [],
-        "graph": {"exporter": "dynamo", "torch": torch.__version__},
-        "loss": loss,
-        "loss_f64": loss_f64,
-        "grad_norm": norm,
-        "grad_norm_f64": norm_f64,
-        "grads_step0": "grads_step0.safetensors",
-        "final_params": "final.safetensors",
-    }
-    with open(os.path.join(folder, "reference.json"), "w") as file:
-        json.dump(reference, file, indent=1)
-        file.write("\n")
+    write_run(
+        folder,
+        "; norms of batches are in eval mode",
+        RECIPE,
+        run(kind, torch.float32, x, labels),
+        run(kind, torch.float64, x, labels),
+    )
 
 
 def main():

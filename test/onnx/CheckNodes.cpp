@@ -175,15 +175,8 @@ public:
       message = "has inputs or outputs that are no tensors";
       return Outcome::unsupported;
     }
-    Outcome outcome = run(model, inputs);
-    std::string first = message;
-    for (bool all : {false, true}) {
-      if (outcome != Outcome::unsupported || (all && !saysShapes(inputs)))
-        break;
-      std::vector<TensorProto> rest;
-      ModelProto fixed = withStoredIntegers(model, inputs, all, rest);
-      outcome = run(fixed, rest);
-    }
+    std::string first;
+    Outcome outcome = tryAll(model, &NodeTest::run, &first);
     if (outcome == Outcome::unsupported)
       message = first;
     return outcome;
@@ -199,57 +192,48 @@ public:
     if (model.graph().input_size() != int(inputs.size()))
       return Outcome::unsupported;
     widen(&context, model, inputs);
-    Outcome outcome = runGradients(model, inputs);
-    for (bool all : {false, true}) {
-      if (outcome != Outcome::unsupported || (all && !saysShapes(inputs)))
-        break;
-      std::vector<TensorProto> rest;
-      ModelProto fixed = withStoredIntegers(model, inputs, all, rest);
-      outcome = runGradients(fixed, rest);
-    }
-    return outcome;
+    return tryAll(model, &NodeTest::runGradients);
   }
 
   std::string message;
 
 private:
-  Outcome runGradients(const ModelProto &model, ArrayRef<TensorProto> given) {
-    OwningOpRef<ModuleOp> module = importModel(model);
-    if (!module)
-      return Outcome::unsupported;
-    auto function = *module->getOps<func::FuncOp>().begin();
-    unsigned next = 0;
-    bool hasFloats = false;
+  using Try = Outcome (NodeTest::*)(const ModelProto &, ArrayRef<TensorProto>);
+  /// As it is, and where that is not supported with inputs that are stored.
+  /// `first` is what was said of the first try.
+  Outcome tryAll(const ModelProto &model, Try attempt,
+                 std::string *first = nullptr) {
+    Outcome outcome = (this->*attempt)(model, inputs);
+    if (first)
+      *first = message;
+    for (bool all : {false, true}) {
+      if (outcome != Outcome::unsupported || (all && !saysShapes(inputs)))
+        break;
+      std::vector<TensorProto> rest;
+      ModelProto fixed = withStoredIntegers(model, inputs, all, rest);
+      outcome = (this->*attempt)(fixed, rest);
+    }
+    return outcome;
+  }
+
+  /// The values of a function's arguments; none after an error.
+  std::optional<SmallVector<HostTensor>>
+  argumentsOf(ArrayRef<TensorProto> given) {
+    SmallVector<HostTensor> arguments;
     for (const TensorProto &input : given) {
       if (llvm::is_contained(input.dims(), 0))
         continue; // known to the importer
       auto host = shardc::onnx::hostTensor(&context, input);
       if (!host) {
         message = llvm::toString(host.takeError());
-        return Outcome::unsupported;
+        return std::nullopt;
       }
-      hasFloats |= host->isFloat();
-      function.setArgAttr(next++, "test.values", host->toAttribute());
+      arguments.push_back(*host);
     }
-    bool givesFloats = llvm::any_of(function.getResultTypes(), [](Type type) {
-      return isa<FloatType>(getElementTypeOrSelf(type));
-    });
-    if (!hasFloats || !givesFloats) {
-      message = "has no gradient";
-      return Outcome::unsupported;
-    }
-    PassManager passes(&context);
-    if (failed(parsePassPipeline(
-            "test-nn-gradients{tolerance=1e-6 skip-kinks=1 most=12}", passes)))
-      return Outcome::failed;
-    if (succeeded(passes.run(*module)))
-      return Outcome::passed;
-    // What has none is refused by name: masks, tables of angles, statistics.
-    bool isRefused =
-        StringRef(message).contains("has no gradient of its") ||
-        StringRef(message).contains("that reaches the loss, got none");
-    return isRefused ? Outcome::unsupported : Outcome::failed;
+    return arguments;
   }
+
+  Outcome runGradients(const ModelProto &model, ArrayRef<TensorProto> given);
 
   OwningOpRef<ModuleOp> importModel(const ModelProto &model) {
     std::string path = scratch + "/node-test.onnx";
@@ -258,52 +242,81 @@ private:
     options.path = path;
     return shardc::onnx::importOnnx(&context, options, diagnostics);
   }
-  Outcome run(const ModelProto &model, ArrayRef<TensorProto> given) {
-    OwningOpRef<ModuleOp> module = importModel(model);
-    if (!module)
-      return Outcome::unsupported;
-    auto function = *module->getOps<func::FuncOp>().begin();
-    SmallVector<HostTensor> arguments;
-    for (const TensorProto &input : given) {
-      if (llvm::is_contained(input.dims(), 0))
-        continue; // known to the importer
-      auto host = shardc::onnx::hostTensor(&context, input);
-      if (!host) {
-        message = llvm::toString(host.takeError());
-        return Outcome::unsupported;
-      }
-      arguments.push_back(*host);
-    }
-    auto stored = [&](nn::GetParameterOp op) {
-      auto parameter = module->lookupSymbol<nn::ParameterOp>(op.getParameter());
-      const shardc::onnx::ModelFile &file = *diagnostics.model->file;
-      const shardc::onnx::Initializer &initializer =
-          *file.find(parameter.getInitializer());
-      HostTensor host = cantFail(shardc::onnx::hostTensor(
-          &context, initializer.dtype, initializer.dims,
-          cantFail(file.read(*initializer.bytes))));
-      return parameter.getTransposed() ? host.transposed({1, 0}) : host;
-    };
-    auto results = test::evaluateFunction(function, arguments, stored);
-    if (!results)
-      return Outcome::failed;
-    for (auto [index, result] : llvm::enumerate(*results)) {
-      auto expected = shardc::onnx::hostTensor(&context, outputs[index]);
-      if (!expected) {
-        message = llvm::toString(expected.takeError());
-        return Outcome::unsupported;
-      }
-      if (!agree(result, *expected, message))
-        return Outcome::failed;
-    }
-    return Outcome::passed;
-  }
+
+  Outcome run(const ModelProto &model, ArrayRef<TensorProto> given);
 
   std::string folder, scratch;
   MLIRContext context;
   shardc::onnx::ImportDiagnostics diagnostics;
   std::vector<TensorProto> inputs, outputs;
 };
+
+Outcome NodeTest::runGradients(const ModelProto &model,
+                               ArrayRef<TensorProto> given) {
+  OwningOpRef<ModuleOp> module = importModel(model);
+  if (!module)
+    return Outcome::unsupported;
+  auto function = *module->getOps<func::FuncOp>().begin();
+  auto arguments = argumentsOf(given);
+  if (!arguments)
+    return Outcome::unsupported;
+  bool hasFloats = false;
+  for (auto [index, host] : llvm::enumerate(*arguments)) {
+    hasFloats |= host.isFloat();
+    function.setArgAttr(index, "test.values", host.toAttribute());
+  }
+  bool givesFloats = llvm::any_of(function.getResultTypes(), [](Type type) {
+    return isa<FloatType>(getElementTypeOrSelf(type));
+  });
+  if (!hasFloats || !givesFloats) {
+    message = "has no gradient";
+    return Outcome::unsupported;
+  }
+  PassManager passes(&context);
+  if (failed(parsePassPipeline(
+          "test-nn-gradients{tolerance=1e-6 skip-kinks=1 most=12}", passes)))
+    return Outcome::failed;
+  if (succeeded(passes.run(*module)))
+    return Outcome::passed;
+  // What has none is refused by name: masks, tables of angles, statistics.
+  bool isRefused =
+      StringRef(message).contains("has no gradient of its") ||
+      StringRef(message).contains("that reaches the loss, got none");
+  return isRefused ? Outcome::unsupported : Outcome::failed;
+}
+
+Outcome NodeTest::run(const ModelProto &model, ArrayRef<TensorProto> given) {
+  OwningOpRef<ModuleOp> module = importModel(model);
+  if (!module)
+    return Outcome::unsupported;
+  auto function = *module->getOps<func::FuncOp>().begin();
+  auto arguments = argumentsOf(given);
+  if (!arguments)
+    return Outcome::unsupported;
+  auto stored = [&](nn::GetParameterOp op) {
+    auto parameter = module->lookupSymbol<nn::ParameterOp>(op.getParameter());
+    const shardc::onnx::ModelFile &file = *diagnostics.model->file;
+    const shardc::onnx::Initializer &initializer =
+        *file.find(parameter.getInitializer());
+    HostTensor host = cantFail(
+        shardc::onnx::hostTensor(&context, initializer.dtype, initializer.dims,
+                                 cantFail(file.read(*initializer.bytes))));
+    return parameter.getTransposed() ? host.transposed({1, 0}) : host;
+  };
+  auto results = test::evaluateFunction(function, *arguments, stored);
+  if (!results)
+    return Outcome::failed;
+  for (auto [index, result] : llvm::enumerate(*results)) {
+    auto expected = shardc::onnx::hostTensor(&context, outputs[index]);
+    if (!expected) {
+      message = llvm::toString(expected.takeError());
+      return Outcome::unsupported;
+    }
+    if (!agree(result, *expected, message))
+      return Outcome::failed;
+  }
+  return Outcome::passed;
+}
 
 /// "(Conv, opset 22)" of an importer's message.
 std::string operatorOf(const std::string &message) {

@@ -54,6 +54,21 @@ def read_safetensors(path):
     return {name: values(entry).reshape(entry["shape"]) for name, entry in header.items()}
 
 
+def write_safetensors(path, tensors):
+    """{name: array} of float32 or float64."""
+    header, at = {}, 0
+    for name, tensor in tensors.items():
+        kind = {np.dtype(np.float32): "F32", np.dtype(np.float64): "F64"}[tensor.dtype]
+        ends = [at, at := at + tensor.nbytes]
+        header[name] = {"dtype": kind, "shape": list(tensor.shape), "data_offsets": ends}
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        for tensor in tensors.values():
+            file.write(tensor.tobytes())
+
+
 def read_metrics(path):
     """(steps, other events) of a --metrics file."""
     with open(path) as file:

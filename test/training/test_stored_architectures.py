@@ -5,7 +5,6 @@ import glob
 import json
 import lzma
 import os
-import struct
 import sys
 import tempfile
 import unittest
@@ -14,7 +13,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from reference import MODELS, SHARDC, command, read_metrics, read_safetensors
+from reference import MODELS, SHARDC, command, read_metrics, read_safetensors, write_safetensors
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "architectures"))
 import stored  # noqa: E402
@@ -35,19 +34,7 @@ def write_weights(path, graph, ties):
             values.update(dict.fromkeys(ties.get(tensor.name, [tensor.name]), value))
         elif "running_" in tensor.name:
             values[tensor.name] = numpy_helper.to_array(tensor)
-    header, at = {}, 0
-    for name, value in values.items():
-        header[name] = {
-            "dtype": "F32",
-            "shape": list(value.shape),
-            "data_offsets": [at, at := at + value.nbytes],
-        }
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text)
-        for value in values.values():
-            file.write(np.ascontiguousarray(value).tobytes())
+    write_safetensors(path, values)
 
 
 class StoredArchitectures(unittest.TestCase):

@@ -381,16 +381,19 @@ LogicalResult CompareOp::evaluate(ArrayRef<HostTensor> operands,
                                   SmallVectorImpl<HostTensor> &results) {
   const CompareKind kind = getKind();
   auto type = tensorType(getResult());
-  results.push_back(
-      operands[0].isFloat()
-          ? mapFloatsToInts(
-                type, operands,
-                [&](Arguments x) -> int64_t { return compares(kind, x); })
-          : mapInts(type, operands, [&](Ints x) -> int64_t {
-              const uint64_t bits[] = {uint64_t(x[0]), uint64_t(x[1])};
-              return isUInt64(getLhs()) ? compares<uint64_t>(kind, bits)
-                                        : compares(kind, x);
-            }));
+  if (operands[0].isFloat())
+    results.push_back(
+        mapFloatsToInts(type, operands, [&](Arguments x) -> int64_t {
+          return compares(kind, x);
+        }));
+  else if (isUInt64(getLhs()))
+    results.push_back(mapInts(type, operands, [&](Ints x) -> int64_t {
+      const uint64_t bits[] = {uint64_t(x[0]), uint64_t(x[1])};
+      return compares<uint64_t>(kind, bits);
+    }));
+  else
+    results.push_back(mapInts(
+        type, operands, [&](Ints x) -> int64_t { return compares(kind, x); }));
   return success();
 }
 

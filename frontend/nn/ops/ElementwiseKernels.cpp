@@ -176,10 +176,8 @@ Value Scalar::truncated(Value x, Type type) {
       isUnsigned && bits == 64
           ? Value(arith::FPToUIOp::create(builder, loc, computed, whole))
           : Value(arith::FPToSIOp::create(builder, loc, computed, whole));
-  result = select(
-      isHigh, integer(isUnsigned ? llvm::maxUIntN(bits) : llvm::maxIntN(bits)),
-      result);
-  return select(isLow, integer(isUnsigned ? 0 : llvm::minIntN(bits)), result);
+  result = select(isHigh, integer(highestInteger(type)), result);
+  return select(isLow, integer(lowestInteger(type)), result);
 }
 
 Value Scalar::integerPower(Value x, int64_t exponent) {

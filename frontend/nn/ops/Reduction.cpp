@@ -226,17 +226,12 @@ static void evaluateReduction(Op op, const HostTensor &whole,
           .broadcastTo(type));
 }
 
-/// The smallest and the largest integer of a type.
+/// Of integers; floats begin with an infinity.
 static int64_t lowest(Type type) {
-  return isa<FloatType>(type) || type.isUnsignedInteger()
-             ? 0
-             : llvm::minIntN(type.getIntOrFloatBitWidth());
+  return isa<FloatType>(type) ? 0 : lowestInteger(type);
 }
 static int64_t highest(Type type) {
-  if (isa<FloatType>(type))
-    return 0;
-  const unsigned bits = type.getIntOrFloatBitWidth();
-  return type.isUnsignedInteger() ? llvm::maxUIntN(bits) : llvm::maxIntN(bits);
+  return isa<FloatType>(type) ? 0 : highestInteger(type);
 }
 static bool isGreater(double x, double y, bool) { return x > y; }
 static bool isGreater(int64_t x, int64_t y, bool isUnsigned) {

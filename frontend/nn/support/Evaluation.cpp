@@ -39,9 +39,7 @@ Attribute foldMove(Attribute input, Value result,
 /// Saturating, NaN to 0.
 static int64_t truncateToInt(double value, IntegerType type) {
   const unsigned bits = type.getWidth();
-  const int64_t lowest = type.isUnsigned() ? 0 : llvm::minIntN(bits),
-                highest = type.isUnsigned() ? int64_t(llvm::maxUIntN(bits))
-                                            : llvm::maxIntN(bits);
+  const int64_t lowest = lowestInteger(type), highest = highestInteger(type);
   if (std::isnan(value))
     return 0;
   // The highest may be no double, but one more is: a power of two.
