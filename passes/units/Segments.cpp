@@ -5,7 +5,6 @@
 #include "passes/units/UnitCosts.h"
 
 #include "llvm/ADT/DenseSet.h"
-#include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringMap.h"
 
 #include <map>
@@ -14,22 +13,26 @@ using namespace llvm;
 using namespace shardc;
 
 void Segments::findFirst() {
+  std::vector<std::pair<size_t, Segment>> found = starting();
+  llvm::stable_sort(
+      found, [](const auto &a, const auto &b) { return a.first < b.first; });
+  for (auto &[start, segment] : found) {
+    starts.emplace_back(start, all.size());
+    all.push_back(std::move(segment));
+  }
+}
+
+std::vector<std::pair<size_t, Segment>> Segments::starting() {
   std::vector<std::pair<size_t, Segment>> found;
   auto add = [&](size_t start, Segment::Kind kind, StringRef name,
                  StringRef reason, size_t repetition = 0) {
     found.push_back({start, {kind, name.str(), reason.str(), repetition}});
   };
-  llvm::scope_exit keep([&] {
-    llvm::stable_sort(
-        found, [](const auto &a, const auto &b) { return a.first < b.first; });
-    for (auto &[start, segment] : found) {
-      starts.emplace_back(start, all.size());
-      all.push_back(std::move(segment));
-    }
-  });
-  if (blocks.empty())
-    return add(0, Segment::Whole, "model",
-               "the whole model: it has no repeated block");
+  if (blocks.empty()) {
+    add(0, Segment::Whole, "model",
+        "the whole model: it has no repeated block");
+    return found;
+  }
   add(0, Segment::Embedding, "embedding", "used before the first block");
   for (auto [index, block] : enumerate(blocks)) {
     firstOf.try_emplace(block.repetition, index);
@@ -57,6 +60,7 @@ void Segments::findFirst() {
       add(after, Segment::Between, "between",
           "used between two repetitions of blocks", block.repetition);
   }
+  return found;
 }
 
 /// Whether most of a block is used from `use` on: alone a parameter that blocks

@@ -42,6 +42,8 @@ public:
 
 private:
   void findFirst();
+  /// Each with the use that it begins at.
+  std::vector<std::pair<size_t, Segment>> starting();
   void findLaterForwards();
   bool isUsedFrom(size_t use, const RepeatedBlock &block) const;
   void addForward(size_t begin, size_t end, size_t before);

@@ -96,7 +96,7 @@ class ShardcData(ToolTest):
         self.assertIn("a .npy file, int32 [3, 4], 12 tokens, ids 0 to 11\n", said)
         np.save(self.path("x.npy"), np.arange(12, dtype=np.uint16))
         said = self.works("inspect", self.path("x.npy")).out
-        self.assertIn("a .npy file, integers [12], 12 tokens, ids 0 to 11\n", said)
+        self.assertIn("a .npy file, uint16 [12], 12 tokens, ids 0 to 11\n", said)
         np.save(self.path("x.npy"), np.zeros((3, 4, 5), np.float32))
         said = self.works("inspect", self.path("x.npy")).out
         self.assertIn("a .npy file, float32 [3, 4, 5]\n", said)
