@@ -347,7 +347,7 @@ def NNExpandBatchNorms : Pass<"nn-expand-batch-norms", "::mlir::ModuleOp"> {
 }
 
 def NNPlaceDraws : Pass<"nn-place-draws", "::mlir::ModuleOp"> {
-  let summary = "says where ops that draw get their numbers from; evaluations draw nothing";
+  let summary = "says where ops that draw get their numbers from; evaluations drop nothing";
   let description = [{
     Needs: @train and @eval.
 
@@ -364,12 +364,14 @@ def NNPlaceDraws : Pass<"nn-place-draws", "::mlir::ModuleOp"> {
     %0 = nn.dropout %x drawn %words {sample_stride = 8192 : i64, samples = 4 : i64}
         : (tensor<4x128x64xf32>, tensor<8xi32>) -> tensor<4x128x64xf32>
     ```
-    Sites are counted anew, in their order; each has eight words of the argument. The module's
-    attribute `nn.sites` has the name and the rate of each. Where samples lie in a tensor is
-    followed from the inputs, whose first dim they are, through views and dims that ops keep
-    (`passes/analyses/SampleStrides.h`): an element's number is its sample's in the batch of the
-    whole step, and its own in the sample. So the same masks are drawn on every mesh and in every
-    number of micro-batches. What is no function of an input has one mask for all samples.
+    `nn.draw`, whose numbers are no dropout, gets its words in both, and `like` goes once its
+    samples are found. Sites are counted anew, in their order; each has eight words of the argument.
+    The module's attribute `nn.sites` has the name of each, and the rate of dropouts. Where samples
+    lie in a tensor is followed from the inputs, whose first dim they are, through views and dims
+    that ops keep (`passes/analyses/SampleStrides.h`): an element's number is its sample's in the
+    batch of the whole step, and its own in the sample. So the same masks are drawn on every mesh
+    and in every number of micro-batches. What is no function of an input has one mask for all
+    samples.
 
     Why here: the gradient draws with its op's site; recomputation, which follows, repeats ops that
     are drawn already.

@@ -16,8 +16,7 @@ namespace {
 struct Site {
   int64_t place = 0; ///< among those that are left
   int64_t stride = 0;
-  nn::DropoutOp first; ///< forward's, of which the others have the numbers
-  Value words;
+  nn::Drawing first; ///< forward's, whose numbers the others have
 };
 
 std::string nameOf(Operation *op) {
@@ -30,14 +29,18 @@ std::string nameOf(Operation *op) {
   return name;
 }
 
-int64_t strideOf(nn::DropoutOp op, const SampleStrides &samples) {
-  if (!op.getSamplesFirst())
-    return samples.strideOf(op.getInput());
-  auto type = cast<RankedTensorType>(op.getInput().getType());
+int64_t strideOf(nn::Drawing op, const SampleStrides &samples) {
+  if (!op.samplesComeFirst())
+    return op.sampledLike() ? samples.strideOf(op.sampledLike()) : 0;
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
   int64_t count = samples.samples();
   return count > 0 && type.getRank() > 0 && type.getDimSize(0) == count
              ? type.getNumElements() / count
              : 0;
+}
+
+SmallVector<nn::Drawing> drawingsOf(func::FuncOp function) {
+  return llvm::to_vector(function.front().getOps<nn::Drawing>());
 }
 
 struct NNPlaceDraws : impl::NNPlaceDrawsBase<NNPlaceDraws> {
@@ -48,51 +51,65 @@ struct NNPlaceDraws : impl::NNPlaceDrawsBase<NNPlaceDraws> {
     if (failed(functions))
       return signalPassFailure();
     auto [train, eval] = *functions;
-    for (auto op :
-         llvm::make_early_inc_range(eval.front().getOps<nn::DropoutOp>())) {
-      op.replaceAllUsesWith(op.getInput());
-      op.erase();
-    }
-    SmallVector<nn::DropoutOp> ops(train.front().getOps<nn::DropoutOp>());
-    if (!ops.empty())
-      place(train, ops);
+    for (nn::Drawing op : drawingsOf(eval))
+      if (op.droppedShare()) {
+        op->getResult(0).replaceAllUsesWith(op.sampledLike());
+        op.erase();
+      }
+    // An output alone may draw what training does not.
+    std::map<int64_t, Site> sites;
+    find(train, sites);
+    find(eval, sites);
+    if (sites.empty())
+      return;
+    describe(sites);
+    place(train, sites);
+    place(eval, sites);
   }
 
 private:
-  void place(func::FuncOp train, ArrayRef<nn::DropoutOp> ops) {
-    SampleStrides samples(train);
-    std::map<int64_t, Site> sites;
-    for (nn::DropoutOp op : ops)
-      if (Site &site = sites[*op.getSite()]; !site.first)
-        site = {0, strideOf(op, samples), op, {}};
+  static void find(func::FuncOp function, std::map<int64_t, Site> &sites) {
+    SampleStrides samples(function);
+    for (nn::Drawing op : drawingsOf(function))
+      if (Site &site = sites[op.drawnSite()]; !site.first)
+        site = {0, strideOf(op, samples), op};
+  }
+
+  void describe(std::map<int64_t, Site> &sites) {
     Builder builder(&getContext());
     SmallVector<Attribute> described;
     for (auto &[number, site] : sites) {
       site.place = described.size();
-      described.push_back(builder.getDictionaryAttr(
-          {builder.getNamedAttr("name",
-                                builder.getStringAttr(nameOf(site.first))),
-           builder.getNamedAttr("rate", site.first.getRateAttr())}));
+      SmallVector<NamedAttribute> attributes = {builder.getNamedAttr(
+          "name", builder.getStringAttr(nameOf(site.first)))};
+      if (FloatAttr rate = site.first.droppedShare())
+        attributes.push_back(builder.getNamedAttr("rate", rate));
+      described.push_back(builder.getDictionaryAttr(attributes));
     }
     getOperation()->setAttr("nn.sites", builder.getArrayAttr(described));
+  }
+
+  static void place(func::FuncOp function,
+                    const std::map<int64_t, Site> &sites) {
+    SmallVector<nn::Drawing> ops = drawingsOf(function);
+    if (ops.empty())
+      return;
+    Builder builder(function.getContext());
+    const int64_t samples = SampleStrides(function).samples();
     Value draws =
-        addRunInput(train, "draws", wordsType(builder, described.size()));
-    auto atStart = OpBuilder::atBlockBegin(&train.front());
+        addRunInput(function, "draws", wordsType(builder, sites.size()));
+    auto atStart = OpBuilder::atBlockBegin(&function.front());
     constexpr int64_t count = nn::DropoutOp::wordCount;
-    for (auto &[number, site] : sites)
-      site.words = nn::SliceOp::create(
-          atStart, site.first.getLoc(), wordsType(builder, 1), draws,
-          ArrayRef<int64_t>{site.place * count},
-          ArrayRef<int64_t>{(site.place + 1) * count}, ArrayRef<int64_t>{1});
-    for (nn::DropoutOp op : ops) {
-      const Site &site = sites[*op.getSite()];
-      op.getWordsMutable().assign(site.words);
-      // A kernel is one function for all sites.
-      op.removeRateAttr();
-      op.removeSiteAttr();
-      op.removeSamplesFirstAttr();
-      op.setSamples(site.stride ? samples.samples() : 0);
-      op.setSampleStride(site.stride);
+    std::map<int64_t, Value> words;
+    for (nn::Drawing op : ops) {
+      const Site &site = sites.at(op.drawnSite());
+      Value &own = words[site.place];
+      if (!own)
+        own = nn::SliceOp::create(
+            atStart, site.first->getLoc(), wordsType(builder, 1), draws,
+            ArrayRef<int64_t>{site.place * count},
+            ArrayRef<int64_t>{(site.place + 1) * count}, ArrayRef<int64_t>{1});
+      op.place(own, samples, site.stride);
     }
   }
 

@@ -21,7 +21,10 @@ static void emitDraws(step::InputOp input, uint32_t buffer,
        describedIn(input, "nn.sites").getAsRange<DictionaryAttr>()) {
     plan::Draws::Site *site = draws.add_sites();
     site->set_name(described.getAs<StringAttr>("name").str());
-    site->set_rate(described.getAs<FloatAttr>("rate").getValueAsDouble());
+    if (auto rate = described.getAs<FloatAttr>("rate"))
+      site->set_rate(rate.getValueAsDouble());
+    else
+      site->set_draws_numbers(true);
   }
 }
 

@@ -97,5 +97,7 @@ defvar NN_HasKernel = DeclareOpInterfaceMethods<NN_KernelBody>;
 def NN_HasLibraryCall : NN_Trait<"HasLibraryCall">;
 // And when it reads integers as positions.
 defvar NN_ReadsPositions = DeclareOpInterfaceMethods<NN_PositionReader>;
+// And when it draws.
+defvar NN_Draws = DeclareOpInterfaceMethods<NN_Drawing>;
 
 #endif

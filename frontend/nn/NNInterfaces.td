@@ -62,6 +62,35 @@ def NN_LibraryCall : OpInterface<"LibraryCall"> {
   ];
 }
 
+def NN_Drawing : OpInterface<"Drawing"> {
+  let cppNamespace = "::shardc::nn";
+  let description = [{
+    An op that draws. Up to `nn-place-draws` it says what will be drawn, at a site; from there on it
+    has the words that a run writes.
+  }];
+  let methods = [
+    InterfaceMethod<"Returns the number of the site.", "int64_t", "drawnSite", (ins)>,
+    InterfaceMethod<[{
+      Returns the value whose samples those of the result are; null where none says it.
+    }],
+    "::mlir::Value", "sampledLike", (ins)>,
+    InterfaceMethod<[{
+      Returns whether the first dim of the result are a rank's samples, whatever `sampledLike` is.
+    }],
+    "bool", "samplesComeFirst", (ins)>,
+    InterfaceMethod<[{
+      Returns the share that training drops: evaluations have `sampledLike` in place of the result.
+      Null where numbers are drawn, in evaluations too.
+    }],
+    "::mlir::FloatAttr", "droppedShare", (ins)>,
+    InterfaceMethod<[{
+      Gives the op its words, and where its samples lie; what said so until then goes, since a
+      kernel is one function for all sites.
+    }],
+    "void", "place", (ins "::mlir::Value":$words, "int64_t":$samples, "int64_t":$stride)>
+  ];
+}
+
 def NN_PositionReader : OpInterface<"PositionReader"> {
   let cppNamespace = "::shardc::nn";
   let description = [{

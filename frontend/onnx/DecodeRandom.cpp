@@ -96,43 +96,92 @@ FailureOr<Type> drawnType(NodeContext &context, Type otherwise) {
   return element;
 }
 
-Drawn uniform(NodeContext &context, ArrayRef<int64_t> shape, Type element) {
+/// Numbers that nobody has seen, of this shape.
+Drawn uniform(NodeContext &context, ArrayRef<int64_t> shape, Type element,
+              const Operand &like = {}) {
   Emitter &emit = context.emit;
   Drawn drawn;
   drawn.type = emit.typeOf(shape, element);
-  drawn.site = emit.nextSite();
-  drawn.isBySample =
-      !shape.empty() && shape[0] > 0 && shape[0] == emit.samples();
+  drawn.site = makeSite(emit, drawn.type, like);
   return drawn;
 }
 
-/// What is made of these numbers is an event (Drawn.h). A `seed` is the run's.
-LogicalResult uniformLike(NodeContext &context) {
-  FailureOr<Type> element = drawnType(context, context.input(0).elementType());
-  if (failed(element))
+/// The shape that an attribute gives, or that of an input.
+FailureOr<Shape> drawnShape(NodeContext &context) {
+  if (context.inputCount() > 0)
+    return Shape(context.input(0).shape());
+  Shape shape = context.intsAttribute("shape").value_or(Shape());
+  if (llvm::any_of(shape, [](int64_t size) { return size < 0; }))
+    return context.error("expects a shape of sizes that are not negative");
+  if (failed(context.checkShape(shape)))
     return failure();
-  Drawn drawn = uniform(context, context.input(0).shape(), *element);
+  return shape;
+}
+
+Type defaultType(NodeContext &context) {
+  return context.inputCount() > 0 ? context.input(0).elementType()
+                                  : context.emit.attributes().getF32Type();
+}
+
+Operand likeOf(NodeContext &context) {
+  return context.inputCount() > 0 ? context.input(0) : Operand();
+}
+
+/// RandomUniform and RandomUniformLike. What is made of these numbers is an
+/// event (Drawn.h), or else they are values. A `seed` is the run's.
+LogicalResult uniformNumbers(NodeContext &context) {
+  FailureOr<Type> element = drawnType(context, defaultType(context));
+  FailureOr<Shape> shape = drawnShape(context);
+  if (failed(element) || failed(shape))
+    return failure();
+  Drawn drawn = uniform(context, *shape, *element, likeOf(context));
   drawn.low = asWritten(context.floatAttribute("low", 0));
   drawn.high = asWritten(context.floatAttribute("high", 1));
   context.set(0, std::make_shared<const Drawn>(std::move(drawn)));
   return success();
 }
 
-/// Ones with one probability.
+/// RandomNormal and RandomNormalLike.
+LogicalResult normalNumbers(NodeContext &context) {
+  FailureOr<Type> element = drawnType(context, defaultType(context));
+  FailureOr<Shape> shape = drawnShape(context);
+  if (failed(element) || failed(shape))
+    return failure();
+  Emitter &emit = context.emit;
+  auto site = makeSite(emit, emit.typeOf(*shape, *element), likeOf(context));
+  auto parameter = [&](StringRef name, float standard) {
+    return emit.scalar(*element,
+                       asWritten(context.floatAttribute(name, standard)));
+  };
+  Operand spread =
+      emit.binary<nn::MulOp>(drawNumbers(emit, *site, nn::Distribution::normal),
+                             parameter("scale", 1));
+  context.set(0, emit.binary<nn::AddOp>(spread, parameter("mean", 0)));
+  return success();
+}
+
+/// Ones with a probability: one for all, or one for each.
 LogicalResult bernoulli(NodeContext &context) {
   FailureOr<Type> element = drawnType(context, context.input(0).elementType());
   if (failed(element))
     return failure();
+  Emitter &emit = context.emit;
   const Operand &given = context.input(0);
+  if (failed(context.expectFloat(0)))
+    return failure();
   std::optional<double> probability = numberOf(given);
-  if (!probability)
-    return context.error("expects one probability for all elements, known at "
-                         "compile time");
+  if (!probability) {
+    auto site = makeSite(emit, given.type(), given);
+    Operand numbers = drawNumbers(emit, *site, nn::Distribution::uniform);
+    context.set(0, emit.cast(emit.compare(nn::CompareKind::lt, numbers, given),
+                             *element));
+    return success();
+  }
   if (!(*probability >= 0 && *probability <= 1))
     return context.error("expects a probability in [0, 1], got " +
                          std::to_string(*probability));
   if (*probability == 0 || *probability == 1) {
-    context.set(0, context.emit.splat(given.shape(), *element, *probability));
+    context.set(0, emit.splat(given.shape(), *element, *probability));
     return success();
   }
   Drawn drawn = uniform(context, given.shape(), *element);
@@ -147,7 +196,10 @@ ArrayRef<Decoder> shardc::onnx::randomDecoders() {
       {"Bernoulli", 15, 1, 1, bernoulli},
       {"Dropout", 7, 1, 1, inferredDropout},
       {"Dropout", 12, 1, 3, dropout},
-      {"RandomUniformLike", 1, 1, 1, uniformLike},
+      {"RandomNormal", 1, 0, 0, normalNumbers},
+      {"RandomNormalLike", 1, 1, 1, normalNumbers},
+      {"RandomUniform", 1, 0, 0, uniformNumbers},
+      {"RandomUniformLike", 1, 1, 1, uniformNumbers},
   };
   return decoders;
 }

@@ -49,6 +49,11 @@ private:
   /// What an argument is called in the ONNX graph; empty where it is not there
   /// under its name.
   StringRef resolve(StringRef argument) const;
+  bool isOutput(StringRef value) const {
+    return llvm::any_of(file.graph().output(), [&](const auto &output) {
+      return output.name() == value;
+    });
+  }
   bool isMissingDetach(StringRef argument) const {
     return isDetachName(argument) && resolve(argument).empty();
   }
@@ -115,8 +120,11 @@ llvm::Expected<DetachedInputs> Finder::run() {
   for (auto &[text, entry] : calls)
     if (isDetach(entry.call.target)) {
       for (int node : entry.nodes)
-        for (const std::string &output : nodes[node].proto->output())
+        for (const std::string &output : nodes[node].proto->output()) {
           stopped.insert(output);
+          if (isOutput(output)) // no reader stops it
+            found.insert({node, 0});
+        }
     } else if (!place(entry) || isSharedWithAnother(entry)) {
       const Node &node = nodes[entry.nodes.front()];
       return llvm::createStringError(

@@ -21,13 +21,6 @@ std::optional<double> numberOf(const Operand &operand) {
 
 namespace {
 
-LogicalResult unsupported(NodeContext &context) {
-  return context.error(
-      "takes numbers that are drawn; supported are dropout and drop path: "
-      "arithmetic with a number, a comparison with one, Floor of what is in "
-      "[0, 2), and casts of these");
-}
-
 std::shared_ptr<const Drawn> changed(Drawn drawn) {
   return std::make_shared<const Drawn>(std::move(drawn));
 }
@@ -39,8 +32,8 @@ Operand kept(Emitter &emit, const Drawn &drawn, double rate) {
       emit.splat(drawn.type.getShape(), drawn.type.getElementType(), 1);
   SmallVector<NamedAttribute> attributes = {
       emit.named("rate", emit.attributes().getF64FloatAttr(rate)),
-      emit.named("site", drawn.site)};
-  if (drawn.isBySample)
+      emit.named("site", drawn.site->number)};
+  if (drawn.site->isBySample)
     attributes.push_back(emit.flag("samples_first"));
   return emit.emit<nn::DropoutOp>(drawn.type, {emit.materialize(ones)},
                                   attributes);
@@ -52,7 +45,7 @@ double rateOf(const DrawnEvent &event) {
 
 /// Whether the site's event is this one; else it is its opposite.
 FailureOr<bool> isAsked(NodeContext &context, const Drawn &drawn) {
-  std::optional<DrawnEvent> &asked = *drawn.asked;
+  std::optional<DrawnEvent> &asked = drawn.site->asked;
   if (!asked)
     asked = drawn.event;
   constexpr double same = 1e-9;
@@ -65,35 +58,39 @@ FailureOr<bool> isAsked(NodeContext &context, const Drawn &drawn) {
   return isSame;
 }
 
-/// `position`: that of the drawn operand.
-LogicalResult arithmetic(NodeContext &context, size_t position) {
-  std::optional<double> number = numberOf(context.input(1 - position));
-  const Drawn &drawn = context.input(position).drawn();
+/// The event as a boolean.
+FailureOr<Operand> drawnBoolean(NodeContext &context, const Drawn &drawn) {
+  FailureOr<bool> asked = isAsked(context, drawn);
+  if (failed(asked))
+    return failure();
+  Emitter &emit = context.emit;
+  return emit.compare(*asked ? nn::CompareKind::gt : nn::CompareKind::le,
+                      kept(emit, drawn, rateOf(*drawn.site->asked)),
+                      emit.scalar(drawn.type.getElementType(), 0));
+}
+
+/// With a number; `position`: that of the drawn operand.
+void arithmetic(NodeContext &context, size_t position) {
+  const double number = *numberOf(context.input(1 - position));
   StringRef op = context.node.proto->op_type();
-  if (!number || drawn.event || (op == "Div" && position == 1) ||
-      (op == "Div" && *number == 0))
-    return unsupported(context);
   auto apply = [&](double x) {
     if (op == "Add")
-      return x + *number;
+      return x + number;
     if (op == "Mul")
-      return x * *number;
+      return x * number;
     if (op == "Div")
-      return x / *number;
-    return position == 0 ? x - *number : *number - x;
+      return x / number;
+    return position == 0 ? x - number : number - x;
   };
-  Drawn result = drawn;
-  result.low = apply(drawn.low), result.high = apply(drawn.high);
+  Drawn result = context.input(position).drawn();
+  result.low = apply(result.low), result.high = apply(result.high);
   context.set(0, changed(std::move(result)));
-  return success();
 }
 
 /// The event that the numbers are below `bound`, or not below it.
-LogicalResult setEvent(NodeContext &context, const Drawn &drawn, double bound,
-                       bool isBelow) {
+void setEvent(NodeContext &context, const Drawn &drawn, double bound,
+              bool isBelow) {
   double width = drawn.high - drawn.low;
-  if (width == 0)
-    return unsupported(context);
   double place = (bound - drawn.low) / width;
   DrawnEvent event = {isBelow == (width > 0), 0};
   event.probability = event.isBelow ? place : 1 - place;
@@ -101,45 +98,39 @@ LogicalResult setEvent(NodeContext &context, const Drawn &drawn, double bound,
     Type boolean = context.emit.attributes().getI1Type();
     context.set(0, context.emit.splat(drawn.type.getShape(), boolean,
                                       event.probability >= 1));
-    return success();
+    return;
   }
   Drawn result = drawn;
   result.event = event;
   context.set(0, changed(std::move(result)));
-  return success();
 }
 
-LogicalResult compare(NodeContext &context, size_t position) {
-  std::optional<double> bound = numberOf(context.input(1 - position));
-  const Drawn &drawn = context.input(position).drawn();
-  if (!bound || drawn.event)
-    return unsupported(context);
-  bool isLess = context.node.proto->op_type().starts_with("Less");
-  return setEvent(context, drawn, *bound, isLess == (position == 0));
-}
-
-/// Of numbers in [0, 2): whether they are not below 1.
+/// Of numbers in [0, 2]: whether they are not below 1.
 LogicalResult floor(NodeContext &context) {
   const Drawn &drawn = context.input(0).drawn();
+  Type element = drawn.type.getElementType();
   double least = std::min(drawn.low, drawn.high),
          most = std::max(drawn.low, drawn.high);
-  if (drawn.event || least < 0 || most > 2)
-    return unsupported(context);
-  Type element = drawn.type.getElementType();
   if (most <= 1 || least >= 1) {
     context.set(0,
                 context.emit.splat(drawn.type.getShape(), element, least >= 1));
     return success();
   }
-  if (failed(setEvent(context, drawn, 1, /*isBelow=*/false)))
-    return failure();
+  setEvent(context, drawn, 1, /*isBelow=*/false);
   return setDrawnMask(context, context.results()[0].drawn(), element);
 }
 
-LogicalResult cast(NodeContext &context, Type element) {
+/// What a Cast or CastLike makes of its first input.
+Type castType(const NodeContext &context) {
+  return context.node.proto->op_type() == "Cast"
+             ? elementType(context.emit.attributes().getContext(),
+                           int(context.intAttribute("to", 0)))
+             : context.input(1).elementType();
+}
+
+LogicalResult cast(NodeContext &context) {
   const Drawn &drawn = context.input(0).drawn();
-  if (!element || (!isa<FloatType>(element) && !drawn.event))
-    return unsupported(context);
+  Type element = castType(context);
   if (!isa<FloatType>(element)) {
     FailureOr<Operand> boolean = drawnBoolean(context, drawn);
     if (failed(boolean))
@@ -155,6 +146,10 @@ LogicalResult cast(NodeContext &context, Type element) {
   return success();
 }
 
+bool isComparison(StringRef op) {
+  return op.starts_with("Less") || op.starts_with("Greater");
+}
+
 } // namespace
 
 LogicalResult setDrawnMask(NodeContext &context, const Drawn &drawn,
@@ -165,7 +160,7 @@ LogicalResult setDrawnMask(NodeContext &context, const Drawn &drawn,
   Emitter &emit = context.emit;
   Drawn as = drawn;
   as.type = emit.typeOf(drawn.type.getShape(), element);
-  double rate = rateOf(**drawn.asked);
+  double rate = rateOf(*drawn.site->asked);
   Operand mask = emit.binary<nn::MulOp>(kept(emit, as, rate),
                                         emit.scalar(element, 1 - rate));
   context.set(
@@ -173,60 +168,117 @@ LogicalResult setDrawnMask(NodeContext &context, const Drawn &drawn,
   return success();
 }
 
-bool takesDrawn(StringRef op) {
-  return llvm::is_contained({"Add", "Sub", "Mul", "Div", "Floor", "Cast",
-                             "CastLike", "Not", "Identity", "Less",
-                             "LessOrEqual", "Greater", "GreaterOrEqual"},
-                            op);
+std::shared_ptr<DrawnSite> makeSite(Emitter &emit, RankedTensorType type,
+                                    const Operand &like) {
+  auto site = std::make_shared<DrawnSite>();
+  site->type = type;
+  site->number = emit.nextSite();
+  if (like && !like.isConstant() && !like.isDrawn() &&
+      like.shape() == type.getShape())
+    site->like = like;
+  site->isBySample = type.getRank() > 0 && type.getDimSize(0) > 0 &&
+                     type.getDimSize(0) == emit.samples();
+  return site;
 }
 
-FailureOr<Operand> drawnBoolean(NodeContext &context, const Drawn &drawn) {
-  FailureOr<bool> asked = isAsked(context, drawn);
-  if (failed(asked))
-    return failure();
-  Emitter &emit = context.emit;
-  return emit.compare(*asked ? nn::CompareKind::gt : nn::CompareKind::le,
-                      kept(emit, drawn, rateOf(**drawn.asked)),
-                      emit.scalar(drawn.type.getElementType(), 0));
+Operand drawNumbers(Emitter &emit, const DrawnSite &site,
+                    nn::Distribution distribution) {
+  SmallVector<Operand> operands;
+  SmallVector<NamedAttribute> attributes = {
+      emit.named("distribution",
+                 nn::DistributionAttr::get(emit.attributes().getContext(),
+                                           distribution)),
+      emit.named("site", site.number),
+      emit.named("operandSegmentSizes",
+                 emit.attributes().getDenseI32ArrayAttr({bool(site.like), 0}))};
+  if (site.like)
+    operands.push_back(site.like);
+  else if (site.isBySample)
+    attributes.push_back(emit.flag("samples_first"));
+  return emit.emit<nn::DrawOp>(site.type, operands, attributes);
+}
+
+std::optional<Operand> valuesOf(Emitter &emit, const Drawn &drawn) {
+  DrawnSite &site = *drawn.site;
+  if (site.asked || drawn.event)
+    return std::nullopt;
+  if (!site.numbers)
+    site.numbers = drawNumbers(emit, site, nn::Distribution::uniform);
+  Type element = drawn.type.getElementType();
+  Operand numbers = emit.cast(site.numbers, element);
+  if (drawn.low == 0 && drawn.high == 1)
+    return numbers;
+  Operand wide = emit.binary<nn::MulOp>(
+      numbers, emit.scalar(element, drawn.high - drawn.low));
+  return emit.binary<nn::AddOp>(wide, emit.scalar(element, drawn.low));
+}
+
+/// Whether decodeDrawn decodes a node with this drawn input.
+static bool takesDrawn(const NodeContext &context, size_t position) {
+  const Drawn &drawn = context.input(position).drawn();
+  StringRef op = context.node.proto->op_type();
+  if (op == "Identity")
+    return true;
+  if (op == "Cast" || op == "CastLike") {
+    if (position == 1) // for its type alone
+      return true;
+    Type element = castType(context);
+    return element && (drawn.event || isa<FloatType>(element));
+  }
+  if (drawn.event)
+    return op == "Not";
+  if (drawn.site->numbers || drawn.low == drawn.high)
+    return false;
+  if (op == "Floor")
+    return std::min(drawn.low, drawn.high) >= 0 &&
+           std::max(drawn.low, drawn.high) <= 2;
+  if (!isComparison(op) &&
+      !llvm::is_contained({"Add", "Sub", "Mul", "Div"}, op))
+    return false;
+  const Operand &other = context.input(1 - position);
+  std::optional<double> number =
+      other && !other.isDrawn() ? numberOf(other) : std::nullopt;
+  return number && !(op == "Div" && (position == 1 || *number == 0)) &&
+         !(op == "Mul" && *number == 0);
+}
+
+FailureOr<Operand> takenDrawn(NodeContext &context, size_t position) {
+  const Operand &input = context.input(position);
+  if (takesDrawn(context, position))
+    return input;
+  if (input.drawn().event)
+    return drawnBoolean(context, input.drawn());
+  if (std::optional<Operand> values = valuesOf(context.emit, input.drawn()))
+    return *values;
+  return context.error("takes numbers that are drawn, which a node before it "
+                       "compares with a number, as dropout does; supported is "
+                       "one or the other");
 }
 
 LogicalResult decodeDrawn(NodeContext &context) {
   StringRef op = context.node.proto->op_type();
-  if (!takesDrawn(op))
-    return unsupported(context);
   size_t position = context.input(0).isDrawn() ? 0 : 1;
-  if (op == "CastLike" && position == 1) {
-    context.set(
-        0, context.emit.cast(context.input(0), context.input(1).elementType()));
-    return success();
-  }
-  if (op == "Cast" || op == "CastLike")
-    return cast(context,
-                op == "Cast"
-                    ? elementType(context.emit.attributes().getContext(),
-                                  int(context.intAttribute("to", 0)))
-                    : context.input(1).elementType());
   const Operand &input = context.input(position);
-  if (op == "Identity") {
+  if (op == "CastLike" && position == 1) {
+    context.set(0, context.emit.cast(context.input(0), input.elementType()));
+  } else if (op == "Cast" || op == "CastLike") {
+    return cast(context);
+  } else if (op == "Identity") {
     context.set(0, input);
-    return success();
-  }
-  if (op == "Not") {
+  } else if (op == "Not") {
     Drawn opposite = input.drawn();
-    if (!opposite.event)
-      return unsupported(context);
     opposite.event = {!opposite.event->isBelow,
                       1 - opposite.event->probability};
     context.set(0, changed(std::move(opposite)));
-    return success();
-  }
-  if (op == "Floor")
+  } else if (op == "Floor") {
     return floor(context);
-  if (context.inputCount() != 2 || context.input(1 - position).isDrawn())
-    return unsupported(context);
-  return op.starts_with("Less") || op.starts_with("Greater")
-             ? compare(context, position)
-             : arithmetic(context, position);
+  } else if (isComparison(op)) {
+    setEvent(context, input.drawn(), *numberOf(context.input(1 - position)),
+             op.starts_with("Less") == (position == 0));
+  } else {
+    arithmetic(context, position);
+  }
+  return success();
 }
 
 } // namespace shardc::onnx

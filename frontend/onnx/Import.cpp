@@ -300,13 +300,13 @@ LogicalResult Importer::importNode(const Node &node, int index) {
     return failure();
   emitter->setLocation(NameLoc::get(builder.getStringAttr(node.name)));
   StringRef op = node.proto->op_type();
-  for (Operand &input : *inputs)
-    if (input && input.isDrawn() && input.drawn().event && !takesDrawn(op)) {
+  for (auto [position, input] : llvm::enumerate(*inputs))
+    if (input && input.isDrawn()) {
       NodeContext taker(node, options.path, *emitter, *inputs);
-      FailureOr<Operand> boolean = drawnBoolean(taker, input.drawn());
-      if (failed(boolean))
+      FailureOr<Operand> taken = takenDrawn(taker, position);
+      if (failed(taken))
         return failure();
-      input = *boolean;
+      input = *taken;
     }
   NodeContext nodeContext(node, options.path, *emitter, *inputs);
   if (op == "If")
@@ -448,10 +448,13 @@ LogicalResult Importer::finishFunction() {
     if (value->isSequence())
       return fail("'" + options.path + "': output '" + output.name() +
                   "' is a sequence; only tensors are supported");
-    if (value->isDrawn())
-      return fail("'" + options.path + "': output '" + output.name() +
-                  "' are numbers that are drawn; supported is what dropout and "
-                  "drop path make of them");
+    if (value->isDrawn()) {
+      auto numbers = valuesOf(*emitter, value->drawn());
+      if (!numbers)
+        return fail("'" + options.path + "': output '" + output.name() +
+                    "' is a mask of dropout, which cannot be an output");
+      value = *numbers;
+    }
     if (failed(checkOutput(output, *value)))
       return failure();
     results.push_back(emitter->materialize(*value));

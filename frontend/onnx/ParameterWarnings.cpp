@@ -37,6 +37,12 @@ std::vector<std::string> parameterWarnings(const ParameterTable &parameters) {
         quoted(unnamed) +
         "; it may have computed them from the model's parameters: "
         "torch.onnx.export with do_constant_folding=False keeps these");
+  for (const auto &[name, row] : parameters.padded())
+    warnings.push_back(
+        "row " + std::to_string(row) + " of '" + name +
+        "' is zeros, as padding_idx leaves it, and is trained as every other: "
+        "the file does not tell; torch.onnx.export with dynamo=True keeps "
+        "padding_idx, and so does shardc export");
   if (ArrayRef<std::string> several = parameters.suspicious(); !several.empty())
     warnings.push_back(
         "several modules read each of '" + llvm::join(several, "', '") +

@@ -3,6 +3,7 @@
 // what was merged, and join what is tied.
 #include "frontend/onnx/Parameters.h"
 #include "frontend/onnx/BatchNorm.h"
+#include "frontend/onnx/FxCall.h"
 #include "frontend/onnx/GradientReach.h"
 #include "frontend/onnx/InitialValues.h"
 #include "frontend/onnx/ListedNames.h"
@@ -111,6 +112,7 @@ private:
   std::string scopeOfUses(const Parameter &parameter) const;
   bool mayBeSeveral(const Parameter &parameter) const;
   bool isRunning(const Parameter &parameter) const;
+  void findPadded();
   void findRunning();
   void finish();
   void refuse(const Twine &problem) {
@@ -406,6 +408,27 @@ void Recovery::findRunning() {
   }
 }
 
+/// Tables that embeddings read, by nodes that do not say which row is padding.
+void Recovery::findPadded() {
+  if (signature.present)
+    return;
+  for (const Parameter &parameter : found)
+    for (const Binding &binding : parameter.bindings) {
+      const bool isTable =
+          parameter.trainable && !binding.transposed &&
+          llvm::any_of(binding.uses, [&](std::pair<int, int> use) {
+            const ::onnx::NodeProto &proto = *nodes[use.first].proto;
+            return proto.op_type() == "Gather" && use.second == 0 &&
+                   fxCall(proto).target.empty();
+          });
+      if (!isTable)
+        continue;
+      if (auto row = onlyZeroRow(file, *binding.initializer))
+        result.paddedRows.emplace_back(parameter.name, *row);
+      break;
+    }
+}
+
 /// Orders the parameters by first use, numbers their uses, and names what is
 /// lost.
 void Recovery::finish() {
@@ -444,6 +467,7 @@ void Recovery::finish() {
                            llvm::ArrayRef(parameter.name), parameter.aliases),
                        "' = '"));
     }
+  findPadded();
   result.table = std::move(found);
   setInitialValues(result.table, nodes, file);
 }

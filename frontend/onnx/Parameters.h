@@ -63,6 +63,11 @@ public:
   /// Trained parameters that have the exporter's name alone: it stored what it
   /// computed from them, or from something else.
   llvm::ArrayRef<std::string> unnamed() const { return unnamedNames; }
+  /// Trained tables of embeddings with the one row of zeros that a padding_idx
+  /// leaves, of which a file without a signature does not tell.
+  llvm::ArrayRef<std::pair<std::string, int64_t>> padded() const {
+    return paddedRows;
+  }
   /// Why the file does not hold the model that PyTorch trains: a line each,
   /// with what to do.
   llvm::ArrayRef<std::string> problems() const { return problemTexts; }
@@ -88,6 +93,7 @@ private:
   std::vector<Parameter> table;
   std::vector<std::string> lostNames, unusedNames, reshapedNames, unnamedNames,
       suspiciousNames, problemTexts;
+  std::vector<std::pair<std::string, int64_t>> paddedRows;
   RoleFindings roleFindings;
   llvm::DenseMap<std::pair<int, int>, std::pair<int, int>> uses;
   llvm::StringMap<std::pair<int, int>> initializers;

@@ -199,4 +199,36 @@ StoredForm formOf(const ModelFile &file, const Initializer &initializer) {
   return result == StoredForm::Uniform ? StoredForm::Free : result;
 }
 
+std::optional<int64_t> onlyZeroRow(const ModelFile &file,
+                                   const Initializer &initializer) {
+  const int64_t width = elementBytes(initializer.dtype);
+  if (!initializer.bytes || initializer.elements == 0 || width < 2 ||
+      initializer.dims.size() != 2)
+    return std::nullopt;
+  const int64_t rows = initializer.dims[0], row = initializer.dims[1] * width;
+  const int64_t few = std::min(rows, std::max<int64_t>(mostBytes / 4 / row, 1));
+  std::optional<int64_t> found;
+  bool isOnly = true;
+  auto look = [&](int64_t first, int64_t count) {
+    ByteRange range = *initializer.bytes;
+    range.offset += first * row;
+    range.length = count * row;
+    auto bytes = file.read(range);
+    if (!bytes) {
+      llvm::consumeError(bytes.takeError());
+      return;
+    }
+    for (int64_t at = 0; at < count; ++at)
+      if (llvm::all_of(StringRef(*bytes).substr(at * row, row),
+                       [](char byte) { return byte == 0; })) {
+        isOnly &= !found;
+        found = first + at;
+      }
+  };
+  look(0, few);
+  const int64_t last = std::max(few, rows - few);
+  look(last, rows - last);
+  return isOnly && rows > 1 ? found : std::nullopt;
+}
+
 } // namespace shardc::onnx

@@ -30,6 +30,12 @@ StoredForm formOfValues(llvm::ArrayRef<double> values, int64_t columns,
 /// more than one element.
 StoredForm formOf(const ModelFile &file, const Initializer &initializer);
 
+/// The one row of zeros of a matrix of floats: what torch.nn.Embedding begins
+/// with at its padding_idx. None where there is no such row, or several. Of
+/// large tables the first and the last rows are looked at.
+std::optional<int64_t> onlyZeroRow(const ModelFile &file,
+                                   const Initializer &initializer);
+
 } // namespace shardc::onnx
 
 #endif

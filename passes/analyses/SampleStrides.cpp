@@ -89,6 +89,12 @@ SampleStrides::SampleStrides(func::FuncOp function) {
 
 void SampleStrides::follow(Operation &op) {
   bool depends = false;
+  if (auto drawing = dyn_cast<nn::Drawing>(op);
+      drawing && drawing.samplesComeFirst()) {
+    ArrayRef<int64_t> shape = shapeOf(op.getResult(0));
+    if (!shape.empty() && shape[0] == count)
+      strides[op.getResult(0)] = elementsBehind(shape, 0);
+  }
   for (Value result : op.getResults()) {
     int64_t found = 0;
     for (Value operand : op.getOperands()) {

@@ -6,6 +6,7 @@
 #include "runtime/base/Text.h"
 #include "runtime/cli/ScheduleFlags.h"
 #include "runtime/device/Optimizers.h"
+#include "runtime/train/Draws.h"
 #include "runtime/train/Evaluation.h"
 #include "runtime/train/MemoryPlan.h"
 #include "runtime/train/ParameterGroups.h"
@@ -204,8 +205,8 @@ void checkOptions(const Options &options, const plan::Plan &plan) {
         " without --init random"},
        {"--no-decay", weightDecayOf(options, plan) > 0,
         ": the weight decay is 0; give --weight-decay"},
-       {"--dropout", plan.has_draws(), noDropout},
-       {"--dropout-rate", plan.has_draws(), noDropout},
+       {"--dropout", drawsMasks(plan), noDropout},
+       {"--dropout-rate", drawsMasks(plan), noDropout},
        {"--seed",
         options.order.shuffle || plan.has_draws() ||
             drawsInitialValues(options, plan),

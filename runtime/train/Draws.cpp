@@ -14,6 +14,18 @@
 
 namespace shardc::runtime {
 
+bool drawsMasks(const plan::Plan &plan) {
+  return std::ranges::any_of(plan.draws().sites(), [](const auto &site) {
+    return !site.draws_numbers();
+  });
+}
+
+bool drawsNumbers(const plan::Plan &plan) {
+  return std::ranges::any_of(plan.draws().sites(), [](const auto &site) {
+    return site.draws_numbers();
+  });
+}
+
 std::vector<double> resolveDropoutRates(const Options &options,
                                         const plan::Plan &plan) {
   std::vector<double> rates;
@@ -24,7 +36,8 @@ std::vector<double> resolveDropoutRates(const Options &options,
     Regex regex(option.match);
     bool isFound = false;
     for (size_t i = 0; i < rates.size(); ++i) {
-      if (!regex.isFoundIn(plan.draws().sites(int(i)).name()))
+      const plan::Draws::Site &site = plan.draws().sites(int(i));
+      if (site.draws_numbers() || !regex.isFoundIn(site.name()))
         continue;
       isFound = true;
       if (!isTaken[i])
@@ -34,19 +47,34 @@ std::vector<double> resolveDropoutRates(const Options &options,
     if (!isFound)
       fail("--dropout-rate match=", option.match,
            " is found in the name of no dropout; the first is named '",
-           plan.draws().sites(0).name(), "'");
+           std::ranges::find_if(
+               plan.draws().sites(),
+               [](const auto &site) { return !site.draws_numbers(); })
+               ->name(),
+           "'");
   }
   return rates;
 }
 
-std::string dropoutText(const std::vector<double> &rates) {
+static std::string sitesText(int64_t sites) {
+  return concat(sites, sites == 1 ? " site" : " sites");
+}
+
+std::string drawsText(const plan::Plan &plan,
+                      const std::vector<double> &rates) {
   std::map<double, int64_t> sitesOf;
-  for (double rate : rates)
-    ++sitesOf[rate];
+  int64_t numbers = 0;
+  for (size_t i = 0; i < rates.size(); ++i)
+    if (plan.draws().sites(static_cast<int>(i)).draws_numbers())
+      ++numbers;
+    else
+      ++sitesOf[rates[i]];
   std::string text;
   for (auto [rate, sites] : sitesOf)
     text += concat(text.empty() ? "dropout: " : ", ", numberText(rate), " at ",
-                   sites, sites == 1 ? " site" : " sites");
+                   sitesText(sites));
+  if (numbers)
+    text += concat(text.empty() ? "" : "; ", "numbers at ", sitesText(numbers));
   return text;
 }
 
@@ -86,12 +114,20 @@ std::vector<int32_t> drawWords(const std::vector<double> &rates, uint64_t seed,
 
 void loadDraws(const plan::Plan &plan, const RunSettings &settings, int rank,
                int64_t step, int64_t microBatch, BatchLoader &loader) {
-  if (settings.dropoutRates.empty())
+  if (!plan.has_draws())
     return;
   const int64_t first =
       (microBatch * plan.mesh().ranks() + rank) * settings.batch;
   loader.loadDraws(
       drawWords(settings.dropoutRates, settings.seed, step, first));
+}
+
+void loadDrawsOfEvaluation(const plan::Plan &plan, const RunSettings &settings,
+                           int64_t firstSample, BatchLoader &loader) {
+  constexpr int64_t noStep = -1;
+  if (drawsNumbers(plan))
+    loader.loadDraws(
+        drawWords(settings.dropoutRates, settings.seed, noStep, firstSample));
 }
 
 } // namespace shardc::runtime

@@ -4,6 +4,7 @@
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
 #include "runtime/data/LossNormalization.h"
+#include "runtime/train/Draws.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,16 +17,24 @@ void Evaluation::check(const plan::Plan &plan, const Dataset &data) {
   int64_t globalBatch = batchPerRank(plan) * plan.mesh().ranks();
   if (data.samples() == 0)
     fail("--eval-data has no samples");
-  if (plan.loss().kind() == "output" && data.samples() % globalBatch != 0)
+  if (data.samples() % globalBatch == 0)
+    return;
+  if (plan.loss().kind() == "output")
     fail("--eval-data has ", data.samples(),
          " samples; a loss that is the graph's own output needs whole batches "
          "of ",
          globalBatch);
+  if (plan.loss().kind() == "mse" && drawsNumbers(plan))
+    fail("--eval-data has ", data.samples(),
+         " samples; mse in a model that draws numbers needs whole batches of ",
+         globalBatch);
 }
 
-Evaluation::Evaluation(const plan::Plan &plan, const Dataset &data, Rank &rank)
-    : plan(plan), data(data), rank(rank), loader(plan, rank),
-      batch(batchPerRank(plan)), globalBatch(batch * plan.mesh().ranks()) {
+Evaluation::Evaluation(const plan::Plan &plan, const RunSettings &settings,
+                       const Dataset &data, Rank &rank)
+    : plan(plan), settings(settings), data(data), rank(rank),
+      loader(plan, rank), batch(batchPerRank(plan)),
+      globalBatch(batch * plan.mesh().ranks()) {
   check(plan, data);
 }
 
@@ -67,11 +76,12 @@ double Evaluation::normalizationOfAll() const {
 }
 
 template <typename SampleAt>
-double Evaluation::run(SampleAt sampleAt, double batchScale) {
+double Evaluation::run(int64_t first, SampleAt sampleAt, double batchScale) {
   std::vector<int64_t> chosen(batch);
   for (int64_t i = 0; i < batch; ++i)
     chosen[i] = sampleAt(rank.rank() * batch + i);
   loader.load(data, chosen, batchScale);
+  loadDrawsOfEvaluation(plan, settings, first + rank.rank() * batch, loader);
   rank.runEval();
   correct += rank.metric(correctMetric).value_or(0);
   return rank.metric("loss").value_or(NAN);
@@ -81,6 +91,7 @@ void Evaluation::visit(const std::function<void(int64_t first)> &take) {
   int64_t samples = data.samples();
   for (int64_t begin = 0; begin < samples; begin += globalBatch) {
     run(
+        begin,
         [&](int64_t place) {
           return begin + place < samples ? begin + place : Dataset::padding;
         },
@@ -116,6 +127,7 @@ double Evaluation::loss() {
   double sum = 0;
   for (int64_t begin = 0; begin < samples; begin += globalBatch)
     sum += run(
+        begin,
         [&](int64_t place) {
           return begin + place < samples ? begin + place : Dataset::padding;
         },
@@ -124,7 +136,8 @@ double Evaluation::loss() {
   // (mse), it was sample 0: a batch of nothing else says what that added.
   int64_t padded = (globalBatch - samples % globalBatch) % globalBatch;
   if (padded && plan.loss().kind() == "mse")
-    sum -= run([](int64_t) { return int64_t{0}; }, normalization) /
+    sum -= run(
+               0, [](int64_t) { return int64_t{0}; }, normalization) /
            static_cast<double>(globalBatch) * static_cast<double>(padded);
   return sum;
 }

@@ -6,6 +6,7 @@
 #include "runtime/engine/Executor.h"
 #include "runtime/plan.pb.h"
 #include "runtime/train/BatchLoader.h"
+#include "runtime/train/RunSettings.h"
 
 #include <cstdint>
 #include <functional>
@@ -36,8 +37,10 @@ bool hasAccuracy(const plan::Plan &plan);
 class Evaluation {
 public:
   /// Throws an Error where the samples are no whole number of batches and the
-  /// loss is the graph's own.
-  Evaluation(const plan::Plan &plan, const Dataset &data, Rank &rank);
+  /// loss is the graph's own, or has no labels to leave out while numbers are
+  /// drawn for every sample.
+  Evaluation(const plan::Plan &plan, const RunSettings &settings,
+             const Dataset &data, Rank &rank);
 
   /// To be called by all ranks; all get the same values.
   EvaluationResult operator()();
@@ -50,13 +53,16 @@ public:
   static void check(const plan::Plan &plan, const Dataset &data);
 
 private:
-  /// The summed loss of the batch whose place i holds sampleAt(i).
-  template <typename SampleAt> double run(SampleAt sampleAt, double scale);
+  /// The summed loss of the batch whose place i holds sampleAt(i); its numbers
+  /// are drawn for the samples from `first` on.
+  template <typename SampleAt>
+  double run(int64_t first, SampleAt sampleAt, double scale);
   double normalizationOfAll() const;
   int64_t countLabels();
   double loss();
 
   const plan::Plan &plan;
+  const RunSettings &settings;
   const Dataset &data;
   Rank &rank;
   BatchLoader loader;

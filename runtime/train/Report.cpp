@@ -165,8 +165,8 @@ std::string bannerText(const plan::Plan &plan, const RunSettings &settings) {
       lossScaleText(settings.lossScaling),
       settings.dropoutRates.empty()
           ? ""
-          : concat(dropoutText(settings.dropoutRates), ", drawn from --seed ",
-                   settings.seed, "\n"),
+          : concat(drawsText(plan, settings.dropoutRates),
+                   ", drawn from --seed ", settings.seed, "\n"),
       running ? concat("running statistics: ", running,
                        ", they follow the batches, averaged over ranks\n")
               : "",

@@ -191,8 +191,8 @@ RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
   // A checkpoint of torch's has neither samples nor a seed.
   if (plan.has_draws() && resumed && resumed->samples &&
       resumed->order.seed != options.seed)
-    fail("the run that was saved drew its dropout with --seed ",
-         resumed->order.seed, ", and this one with --seed ", options.seed);
+    fail("the run that was saved drew with --seed ", resumed->order.seed,
+         ", and this one with --seed ", options.seed);
   SampleOrder order(settings.samples, settings.globalBatch, options.order);
   if (options.steps)
     settings.steps = *options.steps;

@@ -191,7 +191,7 @@ void RankLoop::advanceSave() {
 Stop RankLoop::operator()() {
   loadParameters();
   if (run.evalData)
-    evaluation.emplace(plan, *run.evalData, *rank);
+    evaluation.emplace(plan, run.settings, *run.evalData, *rank);
   if (leads())
     run.metrics.begin({run.settings.start.step, run.settings.steps,
                        run.settings.globalBatch, run.settings.unit,

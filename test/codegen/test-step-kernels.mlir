@@ -607,3 +607,14 @@ func.func @dropout(%a: tensor<4x3x17xFLOAT>, %b: tensor<17x5xFLOAT>, %words: ten
   %5 = nn.dropout %b drawn %words : (tensor<17x5xFLOAT>, tensor<8xi32>) -> tensor<17x5xFLOAT>
   return %2, %3, %4, %5 : tensor<4x3x17xFLOAT>, tensor<4x3x17xFLOAT>, tensor<17x5xFLOAT>, tensor<17x5xFLOAT>
 }
+
+// Beside an op that reads a tensor, alone, and of floats that are narrowed.
+// CHECK: @draw: {{[0-9]+}} kernels agree
+func.func @draw(%a: tensor<4x3x17xFLOAT>, %words: tensor<8xi32> {test.values = dense<[5, 3, 4, -1073741824, 1431655765, 1073042773, 0, 0]> : tensor<8xi32>})
+    -> (tensor<4x3x17xFLOAT>, tensor<4x3x17xFLOAT>, tensor<17x5xFLOAT>) {
+  %0 = nn.draw normal drawn %words {samples = 4 : i64, sample_stride = 51 : i64} : (tensor<8xi32>) -> tensor<4x3x17xFLOAT>
+  %1 = nn.add %a, %0 : tensor<4x3x17xFLOAT>
+  %2 = nn.draw uniform drawn %words {samples = 6 : i64, sample_stride = 34 : i64} : (tensor<8xi32>) -> tensor<4x3x17xFLOAT>
+  %3 = nn.draw normal drawn %words : (tensor<8xi32>) -> tensor<17x5xFLOAT>
+  return %1, %2, %3 : tensor<4x3x17xFLOAT>, tensor<4x3x17xFLOAT>, tensor<17x5xFLOAT>
+}

@@ -315,6 +315,21 @@ def drawn(g, op):
     g.emit("Mul", [x, mask])
 
 
+@generates("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
+def numbers(g, op):
+    """Of no spread, which every reference knows."""
+    x = g.float()
+    value = float(g.choose(0.0, 0.5, -1.5))
+    spread = {"mean": value, "scale": 0.0} if "Normal" in op else {"low": value, "high": value}
+    if op.endswith("Like"):
+        drawn = g.emit(op, [x], usable=False, **spread)
+    else:
+        dtype = g.type(x)
+        more = {"of": dtype, "shape": list(g.dims(x))}
+        drawn = g.emit(op, [], dtype=dtype, usable=False, **more, **spread)
+    g.emit("Add", [x, drawn])
+
+
 def number(g, dtype, *options):
     """A float attribute, as float32 stores it, or None for the default. It is computed with in the
     value's type: one of 16 bits gets what it can hold."""

@@ -214,9 +214,15 @@ def dropout(call):
     return [call[0], np.ones(call[0].shape, np.bool_)]
 
 
-@op("RandomUniformLike")
-def random_uniform_like(call):
-    return [np.full(call[0].shape, 0.5, call[0].dtype)]
+@op("RandomUniform", "RandomUniformLike", "RandomNormal", "RandomNormalLike")
+def drawn(call):
+    """Their mean: there is no spread, or what is made of them is known."""
+    if "Normal" in call.node.op:
+        mean = call.real("mean", 0)
+    else:
+        mean = (call.real("low", 0) + call.real("high", 1)) / 2
+    shape = call[0].shape if call.node.op.endswith("Like") else call.attribute("shape")
+    return [np.full(shape, mean, np.float64)]
 
 
 @op("Bernoulli")

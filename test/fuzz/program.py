@@ -44,9 +44,9 @@ ROUND_ONCE = set(
     Abs Add And Bernoulli Cast CastLike Ceil Clip Concat ConcatFromSequence Constant ConstantOfShape
     DepthToSpace Div Dropout Equal Expand EyeLike Flatten Floor Gather GatherElements GatherND
     Greater GreaterOrEqual Identity IsNaN Less LessOrEqual Max Min Mul Neg NonZero Not OneHot Or Pad
-    RandomUniformLike Range Reciprocal ReduceMax ReduceMin Relu Reshape Round SequenceAt
-    SequenceConstruct Shape Sign Size Slice SpaceToDepth Split SplitToSequence Sqrt Squeeze Sub Tile
-    Transpose Trilu Unsqueeze Where Xor
+    RandomNormal RandomUniform RandomUniformLike Range Reciprocal ReduceMax ReduceMin Relu Reshape
+    Round SequenceAt SequenceConstruct Shape Sign Size Slice SpaceToDepth Split SplitToSequence Sqrt
+    Squeeze Sub Tile Transpose Trilu Unsqueeze Where Xor
     """.split()
 )
 

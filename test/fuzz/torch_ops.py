@@ -167,9 +167,15 @@ def clip(call):
     return [x]
 
 
-@op("RandomUniformLike")
-def random_uniform_like(call):
-    return [torch.full_like(call[0], 0.5)]
+@op("RandomUniform", "RandomUniformLike", "RandomNormal", "RandomNormalLike")
+def drawn(call):
+    """Their mean: there is no spread, or what is made of them is known."""
+    if "Normal" in call.node.op:
+        mean = call.real("mean", 0)
+    else:
+        mean = (call.real("low", 0) + call.real("high", 1)) / 2
+    shape = call[0].shape if call.node.op.endswith("Like") else call.attribute("shape")
+    return [torch.full(tuple(shape), mean, dtype=torch.float64)]
 
 
 @op("Bernoulli")

@@ -196,3 +196,13 @@ func.func @drops(%x: tensor<2x3xf32> {test.values = dense<[[1.0, 2.0, 3.0], [4.0
   %u = nn.dropout %t drawn %words {samples = 2 : i64, sample_stride = 1 : i64} : (tensor<3x2xf32>, tensor<8xi32>) -> tensor<3x2xf32>
   return %y, %one, %u : tensor<2x3xf32>, tensor<2x3xf32>, tensor<3x2xf32>
 }
+
+// Numbers of the same words, by numpy.
+// CHECK-LABEL: @draws
+// CHECK-DAG: dense<{{\[\[}}0.78245{{[0-9]*}}, 0.38186{{[0-9]*}}, 0.69686{{[0-9]*}}], [0.42904{{[0-9]*}}, 0.79192{{[0-9]*}}, 0.12920{{[0-9]*}}]]>
+// CHECK-DAG: dense<{{\[\[}}-0.22448{{[0-9]*}}, -0.60717{{[0-9]*}}, 0.82543{{[0-9]*}}], [-0.97726{{[0-9]*}}, -0.08728{{[0-9]*}}, 2.02206{{[0-9]*}}]]>
+func.func @draws(%words: tensor<8xi32> {test.values = dense<[7, 3, 4, 0, 0, 0, 0, 0]> : tensor<8xi32>}) -> (tensor<2x3xf32>, tensor<2x3xf32>) {
+  %u = nn.draw uniform drawn %words {samples = 2 : i64, sample_stride = 3 : i64} : (tensor<8xi32>) -> tensor<2x3xf32>
+  %z = nn.draw normal drawn %words {samples = 2 : i64, sample_stride = 3 : i64} : (tensor<8xi32>) -> tensor<2x3xf32>
+  return %u, %z : tensor<2x3xf32>, tensor<2x3xf32>
+}

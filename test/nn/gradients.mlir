@@ -6,7 +6,7 @@
 // RUN: shardc-opt %s -test-nn-kernels=differentiate -o /dev/null
 // STRICT: error: expects the gradient of argument
 
-// CHECK-COUNT-77: gradients agree with finite differences
+// CHECK-COUNT-78: gradients agree with finite differences
 
 //===--- Elementwise ---===//
 
@@ -421,5 +421,13 @@ func.func @stop_gradient_nowhere(%x: tensor<3xf64>, %m: tensor<3xi1> {test.value
 func.func @dropout(%x: tensor<2x3x4xf64>) -> tensor<2x3x4xf64> {
   %words = nn.constant dense<[5, 3, 4, -1073741824, 1431655765, 1073042773, 0, 0]> : tensor<8xi32>
   %y = nn.dropout %x drawn %words {samples = 2 : i64, sample_stride = 12 : i64} : (tensor<2x3x4xf64>, tensor<8xi32>) -> tensor<2x3x4xf64>
+  return %y : tensor<2x3x4xf64>
+}
+
+// What is drawn depends on nothing.
+func.func @draw(%x: tensor<2x3x4xf64>) -> tensor<2x3x4xf64> {
+  %words = nn.constant dense<[5, 3, 4, 0, 0, 0, 0, 0]> : tensor<8xi32>
+  %n = nn.draw normal like %x drawn %words {samples = 2 : i64, sample_stride = 12 : i64} : (tensor<2x3x4xf64>, tensor<8xi32>) -> tensor<2x3x4xf64>
+  %y = nn.mul %x, %n : tensor<2x3x4xf64>
   return %y : tensor<2x3x4xf64>
 }

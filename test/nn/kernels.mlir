@@ -329,3 +329,12 @@ func.func @dropout(%x: tensor<2x3x5xELEM>, %words: tensor<8xi32> {test.values = 
   %2 = nn.dropout %x drawn %words : (tensor<2x3x5xELEM>, tensor<8xi32>) -> tensor<2x3x5xELEM>
   return %0, %1, %2 : tensor<2x3x5xELEM>, tensor<2x3x5xELEM>, tensor<2x3x5xELEM>
 }
+
+func.func @draw(%x: tensor<2x3x5xELEM>, %words: tensor<8xi32> {test.values = dense<[5, 3, 4, -1073741824, 1431655765, 1073042773, 0, 0]> : tensor<8xi32>})
+    -> (tensor<2x3x5xELEM>, tensor<2x3x5xELEM>, tensor<2x3x5xELEM>, tensor<2x3x5xELEM>) {
+  %0 = nn.draw uniform drawn %words {samples = 2 : i64, sample_stride = 15 : i64} : (tensor<8xi32>) -> tensor<2x3x5xELEM>
+  %1 = nn.draw normal drawn %words {samples = 3 : i64, sample_stride = 5 : i64} : (tensor<8xi32>) -> tensor<2x3x5xELEM>
+  %2 = nn.draw normal like %x drawn %words : (tensor<2x3x5xELEM>, tensor<8xi32>) -> tensor<2x3x5xELEM>
+  %3 = nn.draw uniform drawn %words : (tensor<8xi32>) -> tensor<2x3x5xELEM>
+  return %0, %1, %2, %3 : tensor<2x3x5xELEM>, tensor<2x3x5xELEM>, tensor<2x3x5xELEM>, tensor<2x3x5xELEM>
+}

@@ -45,3 +45,27 @@ func.func @floats_of_one_type(%x: tensor<4xf32>) {
   %y = nn.dropout %x {rate = 0.5 : f64, site = 0 : i64} : (tensor<4xf32>) -> tensor<4xbf16>
   return
 }
+
+// -----
+
+func.func @numbers_are_drawn_somewhere() {
+  // expected-error @below {{expects a site, or words}}
+  %y = nn.draw normal : () -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @like_has_the_shape(%x: tensor<3xf32>) {
+  // expected-error @below {{expects dim 0 of like to be 4, got 3}}
+  %y = nn.draw normal like %x {site = 0 : i64} : (tensor<3xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @numbers_of_samples(%words: tensor<8xi32>) {
+  // expected-error @below {{expects elements that 3 samples of stride 1 divide, got 4}}
+  %y = nn.draw uniform drawn %words {samples = 3 : i64, sample_stride = 1 : i64} : (tensor<8xi32>) -> tensor<4xf32>
+  return
+}

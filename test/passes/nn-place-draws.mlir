@@ -64,5 +64,31 @@ func.func @train(%x: tensor<4x4x2xf32> {nn.role = "input"}) -> tensor<4x4x2xf32>
 
 // -----
 
+// Numbers are drawn in evaluations too, of the samples of what they are like or of the first dim; an output alone may draw.
+// CHECK: module attributes {nn.sites = [{name = "a"}, {name = "b"}, {name = "c"}]}
+// CHECK-LABEL: func.func @eval
+// CHECK-SAME: %[[DRAWS:[a-z0-9]+]]: tensor<24xi32> {nn.name = "draws", nn.role = "draws"}
+// CHECK-DAG: %[[A:.*]] = nn.slice %[[DRAWS]] [0] to [8] by [1]
+// CHECK-DAG: %[[C:.*]] = nn.slice %[[DRAWS]] [16] to [24] by [1]
+// CHECK: nn.draw normal drawn %[[A]] {sample_stride = 2 : i64, samples = 4 : i64} : (tensor<8xi32>) -> tensor<3x4x2xf32>
+// CHECK: nn.draw uniform drawn %[[C]] : (tensor<8xi32>) -> tensor<5xf32>
+// CHECK-LABEL: func.func @train
+// CHECK: nn.draw normal drawn %{{.*}} {sample_stride = 2 : i64, samples = 4 : i64} : (tensor<8xi32>) -> tensor<3x4x2xf32>
+// CHECK: nn.draw uniform drawn %{{.*}} {sample_stride = 7 : i64, samples = 4 : i64} : (tensor<8xi32>) -> tensor<4x7xf32>
+func.func @eval(%x: tensor<4x3x2xf32> {nn.role = "input"}) -> (tensor<3x4x2xf32>, tensor<5xf32>) {
+  %t = nn.transpose %x [1, 0, 2] : (tensor<4x3x2xf32>) -> tensor<3x4x2xf32>
+  %a = nn.draw normal like %t {site = 3 : i64} : (tensor<3x4x2xf32>) -> tensor<3x4x2xf32> loc("a")
+  %c = nn.draw uniform {site = 9 : i64} : () -> tensor<5xf32> loc("c")
+  return %a, %c : tensor<3x4x2xf32>, tensor<5xf32>
+}
+func.func @train(%x: tensor<4x3x2xf32> {nn.role = "input"}) -> (tensor<3x4x2xf32>, tensor<4x7xf32>) {
+  %t = nn.transpose %x [1, 0, 2] : (tensor<4x3x2xf32>) -> tensor<3x4x2xf32>
+  %a = nn.draw normal like %t {site = 3 : i64} : (tensor<3x4x2xf32>) -> tensor<3x4x2xf32> loc("a")
+  %b = nn.draw uniform {site = 5 : i64, samples_first} : () -> tensor<4x7xf32> loc("b")
+  return %a, %b : tensor<3x4x2xf32>, tensor<4x7xf32>
+}
+
+// -----
+
 // expected-error @below {{expects functions @train and @eval}}
 module {}

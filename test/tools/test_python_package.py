@@ -376,6 +376,18 @@ class FromPyTorch(unittest.TestCase):
         self.save("labels.npy", np.random.default_rng(2).integers(50, size=(8, 12)))
         self.shell(running.replace("--steps 1000", "--steps 2"))
 
+    def test_padding_is_told_by_both_exporters(self):
+        gradients = {}
+        for exporter in ("dynamo", "tracing"):
+            (compiling, _), _ = self.commands(
+                *("modules.py:padded", "-o", f"{exporter}.onnx", "--exporter", exporter)
+            )
+            self.assertNotIn("warning", self.shell(compiling).stderr)
+            gradients[exporter] = self.first_gradients(f"./{exporter}.trainer")["embed.weight"]
+            self.assertEqual(np.abs(gradients[exporter][3]).max(), 0)
+            self.assertGreater(np.abs(gradients[exporter][4]).max(), 0)
+        np.testing.assert_array_equal(*gradients.values())
+
     def test_what_cannot_be_exported(self):
         path = os.path.join(self.folder, "kept.onnx")
         with open(path, "w") as file:

@@ -1,4 +1,5 @@
-"""The masks that dropout draws, from their definition (docs/randomness.md), in numpy."""
+"""What is drawn: the masks of dropout, and numbers, from their definitions (docs/randomness.md), in
+numpy."""
 import numpy as np
 
 MASK32 = (1 << 32) - 1
@@ -59,3 +60,24 @@ def masks(seed, step, site, rate, samples, shape, axis=0):
     if samples is None:
         return mask(0)
     return np.stack([mask(sample) for sample in samples], axis)
+
+
+EVALUATION = (1 << 64) - 1  # the step of every evaluation
+
+
+def numbers(seed, step, site, samples, shape, axis=0, normal=False):
+    """What is drawn for `samples` samples of this shape, one by one along `axis`; samples None: for
+    all the same."""
+    count = int(np.prod(shape))
+    elements = np.arange(count, dtype=np.uint64).astype(np.uint32)
+
+    def drawn(sample):
+        words = threefry2x32(site_key(seed, step, site), (elements, np.uint32(sample)))
+        first, second = ((word >> np.uint32(8)) / 2.0**24 for word in words)
+        if normal:
+            first = np.sqrt(-2 * np.log(first + 2.0**-24)) * np.cos(2 * np.pi * second)
+        return first.reshape(shape)
+
+    if samples is None:
+        return drawn(0)
+    return np.stack([drawn(sample) for sample in samples], axis)

@@ -109,6 +109,7 @@ class Outcome:
         for words, export in (
             ("do_constant_folding=False", "legacy"),
             ("optimize=False", "dynamo-unoptimized"),
+            ("dynamo=True", "dynamo"),
         ):
             if words in said:
                 return [], export

@@ -38,12 +38,18 @@ GIVEN = {"frozen": ["--freeze", "^embed"], "no-grad": ["--freeze", "^target"]}
 # What the TorchScript-based exporter does not say: buffers that look as parameters do.
 GIVEN_LEGACY = {"buffers": ["--freeze", "^(weight|bias|average)$"]}
 # What the TorchScript-based exporter leaves no trace of.
-UNTOLD = {"padding-index": "padding_idx", "detach": "detach()"}
+UNTOLD = {"detach": "detach()"}
 # And not with its defaults, by which it exports in eval mode.
 UNTOLD_BY_DEFAULT = {"batch-norm": "train mode"}
 # What the TorchScript-based exporter stored in place of parameters, or merged with one, with its
-# defaults: warned of; numbers count in the remedy's run.
-TOLD = {("computed", "legacy-defaults"), ("buffers", "legacy-defaults")}
+# defaults, and what it leaves no trace of but a row of zeros: warned of; numbers count in the
+# remedy's run.
+TOLD = {
+    ("computed", "legacy-defaults"),
+    ("buffers", "legacy-defaults"),
+    ("padding-index", "legacy"),
+    ("padding-index", "legacy-defaults"),
+}
 
 exporter = folder = None
 

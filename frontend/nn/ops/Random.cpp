@@ -6,9 +6,12 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 #include <bit>
+#include <cmath>
+#include <numbers>
 
 using namespace mlir;
 using namespace shardc::nn;
@@ -39,11 +42,105 @@ struct KernelWord {
   }
   KernelWord rotated(unsigned bits) const {
     Value high = arith::ShLIOp::create(*builder, loc, value, like(bits).value);
-    Value low =
-        arith::ShRUIOp::create(*builder, loc, value, like(32 - bits).value);
-    return with(arith::OrIOp::create(*builder, loc, high, low));
+    return with(
+        arith::OrIOp::create(*builder, loc, high, shifted(32 - bits).value));
+  }
+  KernelWord shifted(unsigned bits) const {
+    return with(arith::ShRUIOp::create(*builder, loc, value, like(bits).value));
   }
 };
+
+/// Which sample an element belongs to, and which number it has there. Where
+/// all samples have the same numbers, there is one, and its number is 0.
+struct Placement {
+  bool isPerSample;
+  int64_t samples, stride, outer;
+
+  Placement(int64_t samples, int64_t stride, int64_t elements)
+      : isPerSample(samples > 0), samples(isPerSample ? samples : 1),
+        stride(isPerSample ? stride : elements),
+        outer(elements / std::max<int64_t>(this->samples * this->stride, 1)) {}
+  template <typename Op>
+  explicit Placement(Op op)
+      : Placement(op.getSamples(), op.getSampleStride(),
+                  tensorType(op.getResult()).getNumElements()) {}
+};
+
+/// The words of a site as a run writes them.
+struct RunWords {
+  HostTensor::Ints words;
+
+  Bits32 operator[](Word place) const {
+    return {static_cast<uint32_t>(words[place])};
+  }
+  /// Two random words for an element.
+  std::pair<Bits32, Bits32> draw(const Placement &of, int64_t element) const {
+    const int64_t stride = of.stride, samples = of.samples;
+    const auto number = static_cast<uint32_t>(
+        element / (stride * samples) * stride + element % stride);
+    const auto sample = static_cast<uint32_t>(element / stride % samples);
+    return threefry2x32((*this)[Key0], (*this)[Key1], Bits32{number},
+                        of.isPerSample ? (*this)[FirstSample] + Bits32{sample}
+                                       : Bits32{0});
+  }
+};
+
+/// They are read in a kernel whose three loops are those of what lies before
+/// the samples, of the samples, and of what lies behind them.
+struct WordReader {
+  OpBuilder &builder;
+  Location loc;
+  Value words;
+
+  KernelWord operator[](Word place) const {
+    Value index = arith::ConstantIndexOp::create(builder, loc, place);
+    return {&builder, loc,
+            tensor::ExtractOp::create(builder, loc, words, ValueRange(index))};
+  }
+  KernelWord position(int64_t dim) const {
+    return {
+        &builder, loc,
+        arith::IndexCastOp::create(builder, loc, builder.getI32Type(),
+                                   linalg::IndexOp::create(builder, loc, dim))};
+  }
+  /// Two random words for the element.
+  std::pair<KernelWord, KernelWord> draw(const Placement &of) const {
+    KernelWord number = position(2);
+    if (of.outer > 1) {
+      KernelWord before = position(0);
+      number =
+          number + before.with(arith::MulIOp::create(
+                       builder, loc, before.value,
+                       number.like(static_cast<uint32_t>(of.stride)).value));
+    }
+    KernelWord sample =
+        of.isPerSample ? (*this)[FirstSample] + position(1) : number.like(0);
+    return threefry2x32((*this)[Key0], (*this)[Key1], number, sample);
+  }
+};
+
+/// The operands and attributes that nn-place-draws gives.
+template <typename Op> LogicalResult verifyPlaced(Op op) {
+  if (failed(expectShape(op, "words", op.getWords(), {DropoutOp::wordCount})))
+    return failure();
+  const int64_t samples = op.getSamples(), stride = op.getSampleStride();
+  const int64_t elements = tensorType(op.getResult()).getNumElements();
+  if (samples < 0 || stride < 0 || (samples == 0) != (stride == 0))
+    return op.emitOpError("expects samples and their stride, or neither, got ")
+           << samples << " and " << stride;
+  if (samples > 0 && elements % (samples * stride) != 0)
+    return op.emitOpError("expects elements that ")
+           << samples << " samples of stride " << stride << " divide, got "
+           << elements;
+  if (elements / std::max<int64_t>(samples, 1) > int64_t(1) << 32)
+    return op.emitOpError("expects at most 2^32 elements of a sample, got ")
+           << elements / std::max<int64_t>(samples, 1);
+  return success();
+}
+
+// Of each of 20 rounds an addition, a rotation (two shifts and an or) and an
+// exclusive or, and a few ops around them.
+constexpr int64_t flopsOfWords = 110;
 
 } // namespace
 
@@ -60,21 +157,47 @@ LogicalResult DropoutOp::verify() {
       return emitOpError("expects a rate in [0, 1], got ") << rate;
     return success();
   }
-  if (failed(expectShape(*this, "words", getWords(), {wordCount})))
+  return verifyPlaced(*this);
+}
+
+LogicalResult DrawOp::verify() {
+  if (getLike() &&
+      failed(expectShape(*this, "like", getLike(), shapeOf(getResult()))))
     return failure();
-  const int64_t samples = getSamples(), stride = getSampleStride();
-  const int64_t elements = tensorType(getInput()).getNumElements();
-  if (samples < 0 || stride < 0 || (samples == 0) != (stride == 0))
-    return emitOpError("expects samples and their stride, or neither, got ")
-           << samples << " and " << stride;
-  if (samples > 0 && elements % (samples * stride) != 0)
-    return emitOpError("expects elements that ")
-           << samples << " samples of stride " << stride << " divide, got "
-           << elements;
-  if (elements / std::max<int64_t>(samples, 1) > int64_t(1) << 32)
-    return emitOpError("expects at most 2^32 elements of a sample, got ")
-           << elements / std::max<int64_t>(samples, 1);
-  return success();
+  if (!getWords())
+    return getSite() ? success() : emitOpError("expects a site, or words");
+  return verifyPlaced(*this);
+}
+
+//===----------------------------------------------------------------------===//
+// Site
+//===----------------------------------------------------------------------===//
+
+template <typename Op>
+static void placeAt(Op op, Value words, int64_t samples, int64_t stride) {
+  op.getWordsMutable().assign(words);
+  op.removeSiteAttr();
+  op.removeSamplesFirstAttr();
+  op.setSamples(stride ? samples : 0);
+  op.setSampleStride(stride);
+}
+
+int64_t DropoutOp::drawnSite() { return *getSite(); }
+Value DropoutOp::sampledLike() { return getInput(); }
+bool DropoutOp::samplesComeFirst() { return getSamplesFirst(); }
+FloatAttr DropoutOp::droppedShare() { return getRateAttr(); }
+void DropoutOp::place(Value words, int64_t samples, int64_t stride) {
+  placeAt(*this, words, samples, stride);
+  removeRateAttr();
+}
+
+int64_t DrawOp::drawnSite() { return *getSite(); }
+Value DrawOp::sampledLike() { return getLike(); }
+bool DrawOp::samplesComeFirst() { return getSamplesFirst(); }
+FloatAttr DrawOp::droppedShare() { return {}; }
+void DrawOp::place(Value words, int64_t samples, int64_t stride) {
+  placeAt(*this, words, samples, stride);
+  getLikeMutable().clear();
 }
 
 //===----------------------------------------------------------------------===//
@@ -93,15 +216,26 @@ DropoutOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
   return success();
 }
 
+LogicalResult DrawOp::differentiate(OpBuilder &, ValueRange, ArrayRef<bool>,
+                                    SmallVectorImpl<Value> &operandGradients) {
+  operandGradients.assign(getNumOperands(), Value());
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Cost
 //===----------------------------------------------------------------------===//
 
 int64_t DropoutOp::flops() {
-  // Of each of 20 rounds an addition, a rotation (two shifts and an or) and an
-  // exclusive or, and a few ops around them.
-  constexpr int64_t each = 110;
-  return each * tensorType(getInput()).getNumElements();
+  return flopsOfWords * tensorType(getInput()).getNumElements();
+}
+
+int64_t DrawOp::flops() {
+  // A logarithm, a root and a cosine.
+  constexpr int64_t functions = 60;
+  const bool isNormal = getDistribution() == Distribution::normal;
+  return (flopsOfWords + (isNormal ? functions : 0)) *
+         tensorType(getResult()).getNumElements();
 }
 
 //===----------------------------------------------------------------------===//
@@ -113,31 +247,43 @@ LogicalResult DropoutOp::evaluate(ArrayRef<HostTensor> operands,
   // What is not drawn yet has no value.
   if (operands.size() < 2)
     return failure();
-  const HostTensor::Ints words = operands[1].toInts();
-  auto word = [&](Word place) {
-    return Bits32{static_cast<uint32_t>(words[place])};
-  };
-  const int64_t samples = std::max<int64_t>(getSamples(), 1);
-  const bool isPerSample = getSamples() > 0;
-  const auto threshold = static_cast<int32_t>(words[Threshold]);
+  const RunWords words{operands[1].toInts()};
+  const Placement placement(*this);
+  const auto threshold = static_cast<int32_t>(words[Threshold].value);
   const auto scale = std::bit_cast<double>(
-      uint64_t(word(ScaleHigh).value) << 32 | word(ScaleLow).value);
+      uint64_t(words[ScaleHigh].value) << 32 | words[ScaleLow].value);
   HostTensor::Floats elements = operands[0].toFloats();
-  const int64_t stride =
-      isPerSample ? getSampleStride() : static_cast<int64_t>(elements.size());
   for (auto [i, element] : llvm::enumerate(elements)) {
-    const int64_t at = static_cast<int64_t>(i);
-    const auto number =
-        static_cast<uint32_t>(at / (stride * samples) * stride + at % stride);
-    const auto sample = static_cast<uint32_t>(at / stride % samples);
-    auto [drawn, unused] = threefry2x32(
-        word(Key0), word(Key1), Bits32{number},
-        isPerSample ? word(FirstSample) + Bits32{sample} : Bits32{0});
+    auto [drawn, unused] = words.draw(placement, static_cast<int64_t>(i));
     const bool isKept = static_cast<int32_t>(drawn.value) >= threshold;
     element = isKept ? element * scale : 0;
   }
   results.push_back(
       HostTensor::floats(operands[0].type(), std::move(elements)));
+  return success();
+}
+
+// A float32 holds them: 24 bits.
+constexpr unsigned droppedBits = 8;
+constexpr double numberWidth = 1.0 / (1 << 24);
+
+LogicalResult DrawOp::evaluate(ArrayRef<HostTensor> operands,
+                               SmallVectorImpl<HostTensor> &results) {
+  if (!getWords())
+    return failure();
+  const RunWords words{operands.back().toInts()};
+  const Placement placement(*this);
+  const RankedTensorType type = tensorType(getResult());
+  HostTensor::Floats elements(type.getNumElements());
+  for (auto [i, element] : llvm::enumerate(elements)) {
+    auto [first, second] = words.draw(placement, static_cast<int64_t>(i));
+    element = (first.value >> droppedBits) * numberWidth;
+    if (getDistribution() == Distribution::normal)
+      element = std::sqrt(-2 * std::log(element + numberWidth)) *
+                std::cos(2 * std::numbers::pi *
+                         ((second.value >> droppedBits) * numberWidth));
+  }
+  results.push_back(HostTensor::floats(type, std::move(elements)));
   return success();
 }
 
@@ -164,52 +310,69 @@ LogicalResult DropoutOp::buildKernel(OpBuilder &builder, ValueRange operands,
   if (!getWords())
     return emitOpError("expects words; nn-place-draws gives them");
   const auto type = tensorType(getResult());
-  const bool isPerSample = getSamples() > 0;
-  const int64_t samples = isPerSample ? getSamples() : 1;
-  const int64_t stride =
-      isPerSample ? getSampleStride() : type.getNumElements();
-  const int64_t outer = type.getNumElements() / (samples * stride);
+  const Placement placement(*this);
   KernelBuilder kernel(builder, getLoc());
   // The loops count what the numbers are drawn by.
-  const int64_t shape[] = {outer, samples, stride};
+  const int64_t shape[] = {placement.outer, placement.samples,
+                           placement.stride};
   Value flat = kernel.reshape(operands[0], shape);
   Value dropped = kernel.map(
       tensorType(flat), flat, [&](OpBuilder &nested, ValueRange x) -> Value {
         const Location loc = getLoc();
-        auto word = [&](Word place) {
-          Value index = arith::ConstantIndexOp::create(nested, loc, place);
-          return KernelWord{&nested, loc,
-                            tensor::ExtractOp::create(nested, loc, operands[1],
-                                                      ValueRange(index))};
-        };
-        auto position = [&](int64_t dim) {
-          return KernelWord{&nested, loc,
-                            arith::IndexCastOp::create(
-                                nested, loc, nested.getI32Type(),
-                                linalg::IndexOp::create(nested, loc, dim))};
-        };
-        KernelWord number = position(2);
-        if (outer > 1) {
-          KernelWord before = position(0);
-          number =
-              number + before.with(arith::MulIOp::create(
-                           nested, loc, before.value,
-                           number.like(static_cast<uint32_t>(stride)).value));
-        }
-        KernelWord sample =
-            isPerSample ? word(FirstSample) + position(1) : number.like(0);
-        auto [drawn, unused] =
-            threefry2x32(word(Key0), word(Key1), number, sample);
-        Value threshold = word(Threshold).value;
-        Value isKept = arith::CmpIOp::create(
-            nested, loc, arith::CmpIPredicate::sge, drawn.value, threshold);
-        Value scale = buildScale(nested, loc, word(ScaleLow).value,
-                                 word(ScaleHigh).value, x[0].getType());
+        const WordReader words{nested, loc, operands[1]};
+        auto [drawn, unused] = words.draw(placement);
+        Value isKept =
+            arith::CmpIOp::create(nested, loc, arith::CmpIPredicate::sge,
+                                  drawn.value, words[Threshold].value);
+        Value scale = buildScale(nested, loc, words[ScaleLow].value,
+                                 words[ScaleHigh].value, x[0].getType());
         Value kept = arith::MulFOp::create(nested, loc, x[0], scale);
         return arith::SelectOp::create(
             nested, loc, isKept, kept,
             KernelBuilder(nested, loc).constant(x[0].getType(), 0));
       });
   results.push_back(kernel.reshape(dropped, type.getShape()));
+  return success();
+}
+
+LogicalResult DrawOp::buildKernel(OpBuilder &builder, ValueRange operands,
+                                  SmallVectorImpl<Value> &results) {
+  if (!getWords())
+    return emitOpError("expects words; nn-place-draws gives them");
+  const auto type = tensorType(getResult());
+  const Placement placement(*this);
+  const Type compute = computeTypeOf(type.getElementType());
+  KernelBuilder kernel(builder, getLoc());
+  const int64_t shape[] = {placement.outer, placement.samples,
+                           placement.stride};
+  Value drawn = kernel.map(
+      type.clone(shape), ValueRange(),
+      [&](OpBuilder &nested, ValueRange) -> Value {
+        const Location loc = getLoc();
+        auto constant = [&](double value) {
+          return KernelBuilder(nested, loc).constant(compute, value);
+        };
+        auto multiply = [&](Value lhs, Value rhs) -> Value {
+          return arith::MulFOp::create(nested, loc, lhs, rhs);
+        };
+        auto number = [&](const KernelWord &word) {
+          Value whole = arith::SIToFPOp::create(
+              nested, loc, compute, word.shifted(droppedBits).value);
+          return multiply(whole, constant(numberWidth));
+        };
+        auto [first, second] =
+            WordReader{nested, loc, operands.back()}.draw(placement);
+        Value uniform = number(first);
+        if (getDistribution() == Distribution::uniform)
+          return uniform;
+        Value above =
+            arith::AddFOp::create(nested, loc, uniform, constant(numberWidth));
+        Value logarithm = math::LogOp::create(nested, loc, above);
+        Value radius = math::SqrtOp::create(nested, loc,
+                                            multiply(logarithm, constant(-2)));
+        Value angle = multiply(number(second), constant(2 * std::numbers::pi));
+        return multiply(radius, math::CosOp::create(nested, loc, angle));
+      });
+  results.push_back(kernel.reshape(drawn, type.getShape()));
   return success();
 }

@@ -5,7 +5,7 @@
 include "frontend/nn/NN.td"
 
 def NN_DropoutOp : NN_ComputeOp<"dropout",
-    [AllTypesMatch<["input", "result"]>, NN_HasGradient, NN_HasKernel]> {
+    [AllTypesMatch<["input", "result"]>, NN_HasGradient, NN_HasKernel, NN_Draws]> {
   let summary = "x / (1 - rate) where a number drawn for the element says so, else 0";
   let description = [{
     ONNX Dropout in training mode; Srivastava et al., JMLR 15 (2014). Input and result have one
@@ -44,6 +44,45 @@ def NN_DropoutOp : NN_ComputeOp<"dropout",
     /// arguments have to.
     static constexpr int64_t wordCount = 8;
   }];
+}
+
+def NN_Distribution : I32EnumAttr<"Distribution", "what drawn numbers are", [
+  I32EnumAttrCase<"uniform", 0>, I32EnumAttrCase<"normal", 1>]> {
+  let cppNamespace = "::shardc::nn";
+  let genSpecializedAttr = 0;
+}
+def NN_DistributionAttr : EnumAttr<NN_Dialect, NN_Distribution, "distribution">;
+
+def NN_DrawOp : NN_ComputeOp<"draw",
+    [AttrSizedOperandSegments, NN_HasGradient, NN_HasKernel, NN_Draws]> {
+  let summary = "numbers that are drawn: uniform in [0, 1), or of the standard normal distribution";
+  let description = [{
+    ONNX RandomUniformLike and RandomNormalLike, without their shift and scale. The result is of any
+    rank and one float type; what it is of has no gradient.
+
+    As for `nn.dropout`, `site` says what will be drawn, and `nn-place-draws` gives it `words`,
+    `samples` and `sample_stride`, which mean what they mean there (the threshold and the float64
+    are not read). The samples are those of `like`, which has the result's shape and is not read;
+    without it, with `samples_first`, those of the first dim. With w0 and w1 the two words of
+    Threefry-2x32-20 of the element, u0 = (w0 >> 8) / 2^24 and u1 = (w1 >> 8) / 2^24, an element is
+    u0, or sqrt(-2 log(u0 + 1 / 2^24)) cos(2 pi u1) (Box and Muller, Ann. Math. Stat. 29, 1958),
+    computed in float32, or in float64 where the result has that. Refused are an op with neither
+    words nor a site, a `like` of another shape, and elements that the samples do not divide.
+
+    ```mlir
+    %y = nn.draw normal like %x {site = 2 : i64} : (tensor<4x128xf32>) -> tensor<4x128xf32>
+    %z = nn.draw normal drawn %words {samples = 4 : i64, sample_stride = 128 : i64}
+        : (tensor<8xi32>) -> tensor<4x128xf32>
+    ```
+  }];
+  let arguments = (ins NN_DistributionAttr:$distribution, Optional<NN_Tensor>:$like,
+    Optional<StaticShapeTensorOf<[I32]>>:$words, OptionalAttr<I64Attr>:$site,
+    UnitAttr:$samples_first, DefaultValuedAttr<I64Attr, "0">:$samples,
+    DefaultValuedAttr<I64Attr, "0">:$sample_stride);
+  let results = (outs NN_Float:$result);
+  let assemblyFormat = [{$distribution (`like` $like^)? (`drawn` $words^)?
+    attr-dict `:` functional-type(operands, $result)}];
+  let hasVerifier = 1;
 }
 
 #endif

@@ -65,7 +65,29 @@ TEST(Draws, TheFirstRegexHolds) {
 }
 
 TEST(Draws, TextOfRates) {
-  EXPECT_EQ(dropoutText({0.1, 0, 0.1}), "dropout: 0 at 1 site, 0.1 at 2 sites");
+  plan::Plan plan = planWith({0.1, 0, 0.1});
+  EXPECT_EQ(drawsText(plan, {0.1, 0, 0.1}),
+            "dropout: 0 at 1 site, 0.1 at 2 sites");
+  plan.mutable_draws()->add_sites()->set_draws_numbers(true);
+  EXPECT_EQ(drawsText(plan, {0.1, 0, 0.1, 0}),
+            "dropout: 0 at 1 site, 0.1 at 2 sites; numbers at 1 site");
+  plan.mutable_draws()->mutable_sites()->DeleteSubrange(0, 3);
+  EXPECT_EQ(drawsText(plan, {0}), "numbers at 1 site");
+}
+
+TEST(Draws, RatesAreOfDropoutsAlone) {
+  plan::Plan plan = planWith({0.1, 0, 0.3});
+  plan.mutable_draws()->mutable_sites(1)->set_draws_numbers(true);
+  EXPECT_TRUE(drawsMasks(plan) && drawsNumbers(plan));
+  EXPECT_TRUE(!drawsNumbers(planWith({0.1})) && !drawsMasks(planWith({})));
+  Options options;
+  options.dropoutRates = {{"layer", 0.5}};
+  EXPECT_EQ(resolveDropoutRates(options, plan),
+            (std::vector<double>{0.5, 0, 0.5}));
+  options.dropoutRates = {{"layer.2", 0.5}};
+  EXPECT_EQ(errorOf([&] { resolveDropoutRates(options, plan); }),
+            "--dropout-rate match=layer.2 is found in the name of no dropout; "
+            "the first is named 'layer.1'");
 }
 
 } // namespace

@@ -213,6 +213,7 @@ def _dynamo(source, outputs, path, opset):
 
 
 def _tracing(source, outputs, path, opset):
+    import onnx
     import torch
 
     training = torch.onnx.TrainingMode
@@ -229,6 +230,33 @@ def _tracing(source, outputs, path, opset):
         do_constant_folding=False,
         opset_version=opset,
     )
+    model = onnx.load(path, load_external_data=False)
+    if _tell_padding(source.module, model.graph):
+        onnx.save(model, path)
+
+
+def _tell_padding(module, graph):
+    """Says on each node that reads an embedding with a padding_idx what the dynamo exporter says
+    there, since the older one leaves no trace of it; whether there is any."""
+    import torch
+
+    padded = {
+        name: each.padding_idx
+        for name, each in module.named_modules(remove_duplicate=False)
+        if isinstance(each, torch.nn.Embedding) and each.padding_idx is not None
+    }
+    told = False
+    for node in graph.node:
+        scope = node.name.strip("/").rpartition("/")[0].replace("/", ".")
+        if node.op_type == "Gather" and scope in padded:
+            arguments = f"(%weight, %ids, {padded[scope]})"
+            node.metadata_props.add(
+                key="pkg.torch.onnx.fx_node",
+                value="%rows : [num_users=1] = call_function[target="
+                f"torch.ops.aten.embedding.default](args = {arguments}, kwargs = {{}})",
+            )
+            told = True
+    return told
 
 
 EXPORTERS = {"dynamo": _dynamo, "tracing": _tracing}
