@@ -75,8 +75,63 @@ Task bind(CudaDevice &device, const entry::StartAllReduce &entry) {
   };
 }
 
-Task bind(CudaDevice &, const entry::StartAllToAll &) {
-  fail("optimizers of whole matrices (muon) run on the CPU alone");
+/// Bytes that go to a rank, or come from it.
+struct Parcel {
+  int peer;
+  CUdeviceptr address;
+  size_t bytes;
+};
+
+static std::vector<Parcel> parcelsOf(const std::vector<Tensor> &tensors,
+                                     const std::vector<entry::Route> &routes) {
+  std::vector<Parcel> parcels;
+  for (const entry::Route &route : routes) {
+    const Tensor &of = tensors[route.tensor];
+    const auto size = int64_t(elementSize(of.dtype));
+    parcels.push_back({route.peer, addressOf(of) + route.begin * size,
+                       size_t(route.elements * size)});
+  }
+  return parcels;
+}
+
+/// What goes to a rank comes there in the order in which it was sent, as by the
+/// communicator's all-to-all.
+Task bind(CudaDevice &device, const entry::StartAllToAll &entry) {
+  NcclGroup &group = device.groups->of(*entry.group);
+  device.groups->know(entry.id);
+  auto sends = parcelsOf(entry.sources, entry.sends);
+  auto receives = parcelsOf(entry.destinations, entry.receives);
+  if (group.size == 1)
+    return [&device, &group, sends, receives, id = entry.id] {
+      const CommStream &in = group.reductions;
+      device.groups->begin(in);
+      for (size_t i = 0; i < sends.size(); ++i)
+        device.context.driver.cuMemcpyDtoDAsync(
+            receives[i].address, sends[i].address, sends[i].bytes, in.stream);
+      device.groups->end(in, id);
+    };
+  // All ranks take part, also with nothing.
+  if (sends.empty() && receives.empty()) {
+    CUdeviceptr word = device.allocateSmall(4);
+    sends.push_back({group.rank, word, 0});
+    receives.push_back({group.rank, word, 0});
+  }
+  return [&device, &group, sends, receives, id = entry.id] {
+    const Nccl &nccl = device.context.libraries.nccl();
+    const CommStream &in = group.reductions;
+    device.groups->begin(in);
+    nccl.check(nccl.ncclGroupStart(), "ncclGroupStart", in.comm);
+    for (const Parcel &parcel : sends)
+      nccl.check(nccl.ncclSend(pointer(parcel.address), parcel.bytes, ncclUint8,
+                               parcel.peer, in.comm, in.stream),
+                 "ncclSend", in.comm);
+    for (const Parcel &parcel : receives)
+      nccl.check(nccl.ncclRecv(pointer(parcel.address), parcel.bytes, ncclUint8,
+                               parcel.peer, in.comm, in.stream),
+                 "ncclRecv", in.comm);
+    nccl.check(nccl.ncclGroupEnd(), "ncclGroupEnd", in.comm);
+    device.groups->end(in, id);
+  };
 }
 
 /// A gather of a word from each rank.

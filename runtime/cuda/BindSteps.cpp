@@ -173,10 +173,6 @@ static CopyType copyTypeOf(const Tensor &copy) {
   }
 }
 
-Task bind(CudaDevice &, const entry::MatrixDirection &) {
-  fail("optimizers of whole matrices (muon) run on the CPU alone");
-}
-
 /// What a step's launches have in common.
 static OptimizerParameters parametersOf(CudaDevice &device,
                                         const entry::OptimizerStep &entry) {
@@ -199,32 +195,51 @@ static OptimizerParameters parametersOf(CudaDevice &device,
   return of;
 }
 
-/// The ranges that one kernel updates: running statistics, or the others. Also
-/// where there are none, the optimizer's own kernel says whether it skipped.
+/// What one kernel updates: matrices, running statistics, or all else.
+enum class Part { Own, Matrices, Running };
+
+static Part partOf(const entry::Range &range) {
+  return range.isMatrix    ? Part::Matrices
+         : range.isRunning ? Part::Running
+                           : Part::Own;
+}
+
+static OptimizerRange rangeOf(const entry::Range &range) {
+  return {range.begin,
+          range.end,
+          range.numbers.learningRateScale,
+          range.numbers.weightDecay,
+          range.isMatrix ? range.numbers.matrixScale : 0,
+          range.laterStates - range.begin};
+}
+
+/// Also where there are no ranges, the optimizer's own kernel says whether it
+/// skipped.
 static Task stepTask(CudaDevice &device, const entry::OptimizerStep &entry,
-                     bool isRunning) {
+                     Part part) {
   OptimizerParameters of = parametersOf(device, entry);
   std::vector<OptimizerRange> ranges;
   int64_t elements = 0;
   for (const entry::Range &range : entry.ranges) {
-    if (range.isRunning != isRunning)
+    if (partOf(range) != part)
       continue;
-    ranges.push_back({range.begin, range.end, range.numbers.learningRateScale,
-                      range.numbers.weightDecay});
+    ranges.push_back(rangeOf(range));
     elements += range.end - range.begin;
   }
-  if (ranges.empty() && isRunning)
+  if (ranges.empty() && part != Part::Own)
     return [] {};
-  if (isRunning)
+  if (part != Part::Own)
     std::fill(std::begin(of.states), std::end(of.states), Address{0});
+  const Tensor &by = part == Part::Matrices ? entry.direction : entry.gradient;
+  of.gradient = addressOf(by);
   of.ranges = ranges.empty() ? 0 : uploadTable(device, ranges);
   of.rangeCount = std::ssize(ranges);
   CUfunction kernel = device.ownKernel(
       "Optimizer",
       std::string("optimizer_") +
-          (isRunning ? "follow" : kernelKind(entry.kind)) + "_" +
+          (part == Part::Own ? kernelKind(entry.kind) : "follow") + "_" +
           (entry.remainder ? "split" : suffixOf(entry.master.dtype)) + "_" +
-          suffixOf(entry.gradient.dtype));
+          suffixOf(by.dtype));
   Grid grid = gridFor(elements / 4, copyThreads);
   return [&device, kernel, grid, of]() mutable {
     const StepNumbers &numbers = device.numbers;
@@ -238,10 +253,42 @@ static Task stepTask(CudaDevice &device, const entry::OptimizerStep &entry,
 }
 
 Task bind(CudaDevice &device, const entry::OptimizerStep &entry) {
-  return [own = stepTask(device, entry, /*isRunning=*/false),
-          running = stepTask(device, entry, /*isRunning=*/true)] {
+  return [own = stepTask(device, entry, Part::Own),
+          matrices = stepTask(device, entry, Part::Matrices),
+          running = stepTask(device, entry, Part::Running)] {
     own();
+    matrices();
     running();
+  };
+}
+
+Task bind(CudaDevice &device, const entry::MatrixDirection &entry) {
+  MomentumParameters of = {};
+  of.numbers = device.runNumbers;
+  of.norm = addressOf(entry.norm);
+  of.loss = addressOf(entry.loss);
+  of.gradient = addressOf(entry.gradient);
+  of.state = addressOf(entry.state);
+  of.direction = addressOf(entry.direction);
+  of.elements = entry.direction.elements();
+  std::vector<OptimizerRange> ranges;
+  int64_t elements = 0;
+  for (const entry::Range &range : entry.ranges) {
+    ranges.push_back(rangeOf(range));
+    elements += range.end - range.begin;
+  }
+  if (ranges.empty())
+    return [] {};
+  of.ranges = uploadTable(device, ranges);
+  of.rangeCount = std::ssize(ranges);
+  CUfunction kernel = device.ownKernel(
+      "Optimizer", std::string("momentum_") + suffixOf(entry.state.dtype) +
+                       "_" + suffixOf(entry.gradient.dtype));
+  Grid grid = gridFor(elements, copyThreads);
+  return [&device, kernel, grid, of]() mutable {
+    of.momentum = device.numbers.momentum;
+    of.nesterov = device.numbers.nesterov;
+    device.launch(kernel, grid, of);
   };
 }
 

@@ -72,20 +72,12 @@ std::vector<std::string> targetsOf(const Options &options) {
   return names;
 }
 
-/// Numbers and targets of optimizers that take whole matrices.
-void resolveOptimizer(const Given &given, Options &options) {
-  bool takesMatrices = findOptimizer(options.optimizer)->takesMatrices();
+/// Flags of optimizers that take whole matrices.
+void checkOptimizer(const Given &given, const Options &options) {
+  const bool takesMatrices = findOptimizer(options.optimizer)->takesMatrices();
   const char *others = "without --optimizer muon";
   refuseIdle(given, {{"--muon", takesMatrices, others},
                      {"--newton-schulz-steps", takesMatrices, others}});
-  if (!takesMatrices)
-    return;
-  if (options.target == "auto")
-    options.target = "cpu";
-  for (const std::string &name : targetsOf(options))
-    if (name.starts_with("cuda"))
-      fail("--optimizer ", options.optimizer, " runs on the CPU alone, not on ",
-           name, "; give --target cpu, or another optimizer");
 }
 
 /// Checks what is offloaded against who can do that.
@@ -215,7 +207,7 @@ void check(const Given &given, Said &said) {
   if (said.options.embedWeights && said.options.init == "random")
     fail("--embed-weights: cannot be honoured with --init random, which reads "
          "no values; drop one of the two");
-  resolveOptimizer(given, said.options);
+  checkOptimizer(given, said.options);
   resolveOffload(said.options);
   checkTarget(given, said.options);
   checkRemarks(given, said);

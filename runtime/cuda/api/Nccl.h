@@ -97,6 +97,12 @@ struct ncclConfig_t {
      ncclRedOp_t op, ncclComm_t comm, CUstream stream))                        \
   F(ncclResult_t, ncclAlltoAll,                                                \
     (const void *send, void *receive, size_t count, ncclDataType_t type,       \
+     ncclComm_t comm, CUstream stream))                                        \
+  F(ncclResult_t, ncclSend,                                                    \
+    (const void *send, size_t count, ncclDataType_t type, int peer,            \
+     ncclComm_t comm, CUstream stream))                                        \
+  F(ncclResult_t, ncclRecv,                                                    \
+    (void *receive, size_t count, ncclDataType_t type, int peer,               \
      ncclComm_t comm, CUstream stream))
 
 } // namespace shardc::cuda

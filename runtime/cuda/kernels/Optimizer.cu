@@ -17,7 +17,8 @@ struct Step {
   double learningRate, firstCorrection, secondCorrection;
   bool isSkipped;
 
-  SHARDC_INLINE explicit Step(const OptimizerParameters &with) {
+  template <typename Parameters>
+  SHARDC_INLINE explicit Step(const Parameters &with) {
     auto *numbers = at<const RunNumbers>(with.numbers);
     double norm = 0, clipping = 1;
     if (with.norm) {
@@ -145,15 +146,25 @@ template <typename T> struct Adagrad {
   }
 };
 
-/// Running statistics, whose gradients have no loss scale.
+/// Directions of matrices, and gradients of running statistics, which have no
+/// rate: neither has a loss scale.
 template <typename T> struct Follow {
   static constexpr int states = 1;
   static constexpr bool isScaled = false;
+  T decay = 1, step = -1;
 
-  SHARDC_INLINE Follow(const OptimizerParameters &, const Step &,
-                       const OptimizerRange &) {}
+  SHARDC_INLINE Follow(const OptimizerParameters &, const Step &of,
+                       const OptimizerRange &range) {
+    if (range.matrixScale == 0)
+      return;
+    double rate = of.learningRate * range.learningRateScale;
+    decay = T(1 - rate * range.weightDecay);
+    step = T(-(rate * range.matrixScale));
+  }
 
-  SHARDC_INLINE T operator()(T p, T g, T (&)[1]) const { return p - g; }
+  SHARDC_INLINE T operator()(T p, T g, T (&)[1]) const {
+    return p * decay + g * step;
+  }
 };
 
 /// Rounds masters as they are stored.
@@ -255,7 +266,8 @@ template <> struct Masters<Split> {
 template <int size, typename Stored, typename Gradient, typename Formula,
           typename C>
 SHARDC_INLINE void optimizePack(const OptimizerParameters &with,
-                                const Formula &formula, C factor, Count i) {
+                                const Formula &formula, C factor, Count later,
+                                Count i) {
   using T = typename Masters<Stored>::Value;
   constexpr int stateCount = Formula::states;
   Pack<T, size> masters = Masters<Stored>::template load<size>(with, i);
@@ -266,7 +278,7 @@ SHARDC_INLINE void optimizePack(const OptimizerParameters &with,
   for (int state = 0; state < stateCount; ++state)
     if (with.states[state])
       states[state] = *reinterpret_cast<const Pack<T, size> *>(
-          at<const T>(with.states[state]) + i);
+          at<const T>(with.states[state]) + i + (state ? later : 0));
 #pragma unroll
   for (int lane = 0; lane < size; ++lane) {
     C values[stateCount] = {};
@@ -283,8 +295,8 @@ SHARDC_INLINE void optimizePack(const OptimizerParameters &with,
 #pragma unroll
   for (int state = 0; state < stateCount; ++state)
     if (with.states[state])
-      *reinterpret_cast<Pack<T, size> *>(at<T>(with.states[state]) + i) =
-          states[state];
+      *reinterpret_cast<Pack<T, size> *>(at<T>(with.states[state]) + i +
+                                         (state ? later : 0)) = states[state];
   Masters<Stored>::store(with, masters, i);
 }
 
@@ -313,14 +325,15 @@ SHARDC_INLINE void optimize(const OptimizerParameters &with) {
     // and behind.
     Count begin = (range.begin + size - 1) / size * size,
           end = range.end / size * size;
-    if (!aligned || begin >= end)
+    Count later = range.later;
+    if (!aligned || later % size != 0 || begin >= end)
       begin = end = range.end;
     for (Count i = begin + first * size; i < end; i += threads * size)
-      optimizePack<size, Stored, Gradient>(with, formula, factor, i);
+      optimizePack<size, Stored, Gradient>(with, formula, factor, later, i);
     for (Count i = range.begin + first; i < begin; i += threads)
-      optimizePack<1, Stored, Gradient>(with, formula, factor, i);
+      optimizePack<1, Stored, Gradient>(with, formula, factor, later, i);
     for (Count i = end + first; i < range.end; i += threads)
-      optimizePack<1, Stored, Gradient>(with, formula, factor, i);
+      optimizePack<1, Stored, Gradient>(with, formula, factor, later, i);
   }
 }
 
@@ -345,5 +358,47 @@ SHARDC_KIND(sgd, Sgd)
 SHARDC_KIND(lion, Lion)
 SHARDC_KIND(adagrad, Adagrad)
 SHARDC_KIND(follow, Follow)
+
+/// torch.lerp: it reaches either end exactly.
+template <typename C> SHARDC_DEVICE C between(C from, C to, double weight) {
+  return weight < 0.5 ? from + (to - from) * C(weight)
+                      : to - (to - from) * C(1 - weight);
+}
+
+template <typename T, typename Gradient>
+SHARDC_INLINE void followMomentum(const MomentumParameters &with) {
+  using C = Compute<T>; // and the direction's
+  const Step step(with);
+  const C factor = C(step.factor);
+  if (step.isSkipped) {
+    for (Count i = firstElement(); i < with.elements; i += threadsOfGrid())
+      at<C>(with.direction)[i] = 0;
+    return;
+  }
+  auto *ranges = at<const OptimizerRange>(with.ranges);
+  for (Count number = 0; number < with.rangeCount; ++number)
+    for (Count i = ranges[number].begin + firstElement();
+         i < ranges[number].end; i += threadsOfGrid()) {
+      C &direction = at<C>(with.direction)[i];
+      T &state = at<T>(with.state)[i];
+      C g = C(widen(at<const Gradient>(with.gradient)[i])) * factor;
+      C b = between<C>(widened(state), g, 1 - with.momentum);
+      direction = with.nesterov ? between<C>(g, b, with.momentum) : b;
+      round(b, state);
+    }
+}
+
+#define SHARDC_MOMENTUM(state, T, gradient, G)                                 \
+  SHARDC_KERNEL void momentum_##state##_##gradient(MomentumParameters with) {  \
+    followMomentum<T, G>(with);                                                \
+  }
+SHARDC_MOMENTUM(f64, double, f64, double)
+SHARDC_MOMENTUM(f32, float, f32, float)
+SHARDC_MOMENTUM(f32, float, bf16, Bf16)
+SHARDC_MOMENTUM(f32, float, f16, F16)
+SHARDC_MOMENTUM(bf16, Bf16, f32, float)
+SHARDC_MOMENTUM(bf16, Bf16, bf16, Bf16)
+SHARDC_MOMENTUM(f16, F16, f32, float)
+SHARDC_MOMENTUM(f16, F16, f16, F16)
 
 } // namespace shardc::runtime::cuda

@@ -10,14 +10,19 @@ namespace shardc::runtime::cuda {
 struct OptimizerRange {
   Count begin, end;
   double learningRateScale, weightDecay;
+  /// What the learning rate of whole matrices is multiplied by; 0 of others.
+  double matrixScale = 0;
+  /// How far behind an element's place its states behind the first are.
+  Count later = 0;
 };
 
 /// What the copy is rounded to.
 enum CopyType : Count { CopyFloat32, CopyBfloat16, CopyFloat16 };
 
 /// optimizer_KIND_MASTER_GRADIENT of Optimizer.cu: a unit's slice. KIND is adam
-/// (AdamW and AMSGrad too), sgd, lion, adagrad, or follow, which takes gradients
-/// as they are away from running statistics; MASTER, which is the states'
+/// (AdamW and AMSGrad too), sgd, lion, adagrad, or follow, which goes along the
+/// directions of matrices, by the learning rate and their scale, or takes
+/// gradients as they are away from running statistics; MASTER, which is the states'
 /// type as well, is f64, f32, bf16 or f16, and GRADIENT is MASTER, f32 with those
 /// of 16 bits, or bf16 or f16 with f32. MASTER may be split, with GRADIENT f32 or
 /// bf16: float32 states, and masters as runtime/base/SplitMaster.h has them. It
@@ -45,6 +50,23 @@ struct OptimizerParameters {
   Count rangeCount;
   double beta1, beta2, epsilon, momentum;
   Count isDecoupled, nesterov; // adam: whether weights decay as AdamW's
+};
+
+/// momentum_STATE_GRADIENT of Optimizer.cu: how matrices would go, with types as
+/// of optimizer_KIND_MASTER_GRADIENT. With g the gradient, scaled as there, the
+/// state becomes what lies between it and g by 1 - momentum, and the direction,
+/// which is f64 where the state is and else f32, is the state, or with nesterov
+/// what lies between g and it by momentum. Where the norm or the loss is not
+/// finite, the state stays as it is and all of the direction is 0.
+struct MomentumParameters {
+  Address numbers;    // of RunNumbers
+  Address norm, loss; // as in OptimizerParameters
+  Address gradient, state, direction;
+  Count elements; // of the direction
+  Address ranges; // of OptimizerRange[rangeCount], of which places alone count
+  Count rangeCount;
+  double momentum;
+  Count nesterov;
 };
 
 } // namespace shardc::runtime::cuda

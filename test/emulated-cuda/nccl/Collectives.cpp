@@ -1,4 +1,5 @@
-// The four collectives: what a call must hold to, and its work in the stream.
+// The four collectives, and what a group sends and receives: what a call must
+// hold to, and its work in the stream.
 #include "test/emulated-cuda/nccl/Group.h"
 #include "test/emulated-cuda/nccl/Windows.h"
 
@@ -49,10 +50,6 @@ void requireSound(const ncclComm &comm, const Collective &call,
             ", its communicator is on device " + std::to_string(comm.device));
   if (!stream && comm.ctaPolicy == NCCL_CTA_POLICY_ZERO)
     finding(who + " without CTAs cannot run in the default stream");
-  if (!call.count)
-    return;
-  size_t sent = call.sendBytes(comm.ranks);
-  size_t received = call.receiveBytes(comm.ranks);
   auto require = [&](CUdeviceptr address, size_t bytes, const char *what) {
     if (!isDeviceMemory(address, bytes))
       finding(who + ": the " + std::to_string(bytes) + " bytes that it " +
@@ -60,6 +57,17 @@ void requireSound(const ncclComm &comm, const Collective &call,
     if (address % bytesOf(call.type))
       finding(who + ": what it " + what + " is not aligned");
   };
+  for (const Parcel &parcel : call.parcels) {
+    if (parcel.peer < 0 || parcel.peer >= comm.ranks)
+      finding(who + ": there is no rank " + std::to_string(parcel.peer));
+    if (parcel.bytes)
+      require(parcel.address, parcel.bytes,
+              parcel.isSent ? "sends" : "receives");
+  }
+  if (!call.count)
+    return;
+  size_t sent = call.sendBytes(comm.ranks);
+  size_t received = call.receiveBytes(comm.ranks);
   require(call.send, sent, "sends");
   require(call.receive, received, "receives");
   if (call.send < call.receive + received && call.receive < call.send + sent &&
@@ -107,11 +115,14 @@ ncclResult_t enqueue(const std::shared_ptr<ncclComm> &comm,
   CallSummary summary;
   summary.kind = uint32_t(call.kind), summary.type = call.type;
   summary.op = call.op, summary.count = call.count;
-  summary.offset = placeInWindows(*comm, call);
+  // Who sends directly asks nothing of windows.
+  summary.offset = call.kind == Kind::Parcels ? 0 : placeInWindows(*comm, call);
   std::string text = call.describe();
   std::string placed = text;
   if (summary.offset)
     placed += " at byte " + std::to_string(summary.offset - 1) + " of memory";
+  if (call.kind == Kind::Parcels) // whose number differs from rank to rank
+    placed = "ncclSend and ncclRecv";
   std::strncpy(summary.text, placed.c_str(), sizeof(summary.text) - 1);
   comm->countOthers(summary);
   ++comm->issued;
@@ -124,6 +135,10 @@ ncclResult_t enqueue(const std::shared_ptr<ncclComm> &comm,
     work.accesses.push_back(
         {call.receive, call.receiveBytes(comm->ranks), 1, 0, true});
   }
+  for (const Parcel &parcel : call.parcels)
+    if (parcel.bytes)
+      work.accesses.push_back(
+          {parcel.address, parcel.bytes, 1, 0, !parcel.isSent});
   CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
   cuStreamIsCapturing(stream, &capture);
   std::shared_ptr<InFlight> inFlight;
@@ -183,6 +198,47 @@ ncclResult_t start(Kind kind, const void *send, void *receive, size_t count,
   return result;
 }
 
+/// The calls of an open group become one piece of work: all ranks take part, and
+/// what goes to a rank comes there in the order in which it was sent.
+ncclResult_t post(const Parcel &parcel, ncclDataType_t type, ncclComm_t comm,
+                  CUstream stream) {
+  struct Posted {
+    std::shared_ptr<ncclComm> comm;
+    CUstream stream;
+    std::shared_ptr<Collective> call;
+  };
+  static thread_local std::vector<Posted> open;
+  const char *name = parcel.isSent ? "ncclSend" : "ncclRecv";
+  if (!bytesOf(type) || !comm || (parcel.bytes && !parcel.address))
+    return failed(ncclInvalidArgument,
+                  std::string(name) + ": a null pointer, or a type that is "
+                                      "not known here");
+  std::shared_ptr<ncclComm> self = living(comm, name);
+  if (!isGroupOpen())
+    finding(self->describe() + ": " + name +
+            " is called outside of a group, where it waits for its peer");
+  if (ncclResult_t error = self->asyncError())
+    return failed(error, self->asyncErrorText());
+  for (Posted &posted : open)
+    if (posted.comm == self && posted.stream == stream) {
+      posted.call->parcels.push_back(parcel);
+      return ncclSuccess;
+    }
+  auto call = std::make_shared<Collective>(
+      Collective{Kind::Parcels, 0, 0, 0, ncclUint8, ncclSum, {parcel}});
+  open.push_back({self, stream, call});
+  return whenGroupEnds([self, call, stream] {
+    std::erase_if(open,
+                  [&](const Posted &posted) { return posted.call == call; });
+    if (isToFail(*self, "SHARDC_EMULATED_NCCL_FAIL"))
+      return failed(ncclSystemError, self->describe() + ": " +
+                                         call->describe() +
+                                         " fails, as it was told to");
+    requireSound(*self, *call, stream);
+    return enqueue(self, *call, stream);
+  });
+}
+
 } // namespace
 
 extern "C" {
@@ -213,6 +269,20 @@ ncclResult_t ncclAlltoAll(const void *send, void *receive, size_t count,
                           CUstream stream) {
   return start(Kind::AlltoAll, send, receive, count, type, ncclSum, comm,
                stream);
+}
+
+ncclResult_t ncclSend(const void *send, size_t count, ncclDataType_t type,
+                      int peer, ncclComm_t comm, CUstream stream) {
+  return post(
+      {peer, true, reinterpret_cast<CUdeviceptr>(send), count * bytesOf(type)},
+      type, comm, stream);
+}
+
+ncclResult_t ncclRecv(void *receive, size_t count, ncclDataType_t type,
+                      int peer, ncclComm_t comm, CUstream stream) {
+  return post({peer, false, reinterpret_cast<CUdeviceptr>(receive),
+               count * bytesOf(type)},
+              type, comm, stream);
 }
 
 } // extern "C"

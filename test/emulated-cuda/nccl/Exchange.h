@@ -5,6 +5,8 @@
 #include "test/emulated-cuda/nccl/Communicator.h"
 #include "test/emulated-cuda/nccl/Reduce.h"
 
+#include <vector>
+
 namespace shardc::test::cuda {
 
 enum class Kind : uint32_t {
@@ -12,7 +14,16 @@ enum class Kind : uint32_t {
   ReduceScatter,
   AllReduce,
   AlltoAll,
-  WindowRegister
+  WindowRegister,
+  Parcels
+};
+
+/// Of a group's ncclSend or ncclRecv.
+struct Parcel {
+  int peer;
+  bool isSent;
+  CUdeviceptr address;
+  size_t bytes;
 };
 
 struct Collective {
@@ -21,6 +32,9 @@ struct Collective {
   size_t count; // as the call has it
   ncclDataType_t type;
   ncclRedOp_t op;
+  /// All that a group sends and receives, in the order of the calls; `count` and
+  /// the buffers are not used then.
+  std::vector<Parcel> parcels = {};
 
   /// "ncclAllGather of 12 float32".
   std::string describe() const;

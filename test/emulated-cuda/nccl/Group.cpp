@@ -21,6 +21,8 @@ ncclResult_t whenGroupEnds(std::function<ncclResult_t()> call) {
   return ncclSuccess;
 }
 
+bool isGroupOpen() { return depth > 0; }
+
 extern "C" ncclResult_t ncclGroupStart() {
   ++depth;
   return ncclSuccess;

@@ -12,6 +12,8 @@ namespace shardc::test::cuda {
 /// first result that is none.
 shardc::cuda::ncclResult_t
 whenGroupEnds(std::function<shardc::cuda::ncclResult_t()> call);
+/// Whether this thread has one open.
+bool isGroupOpen();
 
 } // namespace shardc::test::cuda
 

@@ -57,6 +57,29 @@ protected:
   }
 };
 
+TEST_F(EmulatedNcclFailures, ParcelsThatNobodyTakesAreAFinding) {
+  ncclUniqueId id = newId();
+  auto sends = [&](size_t taken, bool inGroup) {
+    return [=](TestedRank &rank) {
+      const OpenedLibraries &cuda = opened();
+      ncclComm_t comm = rank.join(id);
+      CUdeviceptr data = rank.device.put(std::vector<float>(16, 1));
+      int peer = 1 - rank.rank;
+      if (inGroup)
+        SHARDC_CHECK(cuda.ncclGroupStart());
+      SHARDC_CHECK(cuda.ncclSend(pointer(data), 8, ncclFloat32, peer, comm,
+                                 rank.device.stream));
+      SHARDC_CHECK(cuda.ncclRecv(pointer(data + 32), taken, ncclFloat32, peer,
+                                 comm, rank.device.stream));
+      if (inGroup)
+        SHARDC_CHECK(cuda.ncclGroupEnd());
+      rank.device.settle();
+    };
+  };
+  expectFinding(sends(7, true), "sends it 32 bytes, and it takes 28");
+  expectFinding(sends(8, false), "ncclSend is called outside of a group");
+}
+
 TEST_F(EmulatedNcclFailures, AnAbortIsTheOthersError) {
   ncclUniqueId id = newId();
   inThreads(3, [&](TestedRank &rank) {

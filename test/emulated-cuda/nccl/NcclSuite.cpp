@@ -3,6 +3,7 @@
 #include "test/emulated-cuda/nccl/NcclFixture.h"
 
 #include <cmath>
+#include <functional>
 
 namespace shardc::test::cuda {
 namespace {
@@ -89,6 +90,52 @@ TEST_F(NcclSuite, SumsToTheLastPlacesOfTheType) {
       SHARDC_CHECK(opened().ncclCommDestroy(comm));
     });
   }
+}
+
+// Rank r sends rank p two parcels of r + p and of `more` numbers, also to itself
+// and also of none.
+TEST_F(NcclSuite, SendsParcelsOfAGroupInTheirOrder) {
+  for (int ranks : rankCounts())
+    for (size_t more : {0, 3, 150001}) {
+      ncclUniqueId id = newId();
+      inThreads(ranks, [&](TestedRank &rank) {
+        const OpenedLibraries &cuda = opened();
+        ncclComm_t comm = rank.join(id);
+        auto valueOf = [](int from, int to, size_t i) {
+          return float(100 * from + 10 * to) + float(i % 7);
+        };
+        std::vector<std::function<void()>> checks;
+        SHARDC_CHECK(cuda.ncclGroupStart());
+        for (int peer = 0; peer < ranks; ++peer) {
+          size_t first = rank.rank + peer, count = first + more;
+          std::vector<float> own;
+          for (size_t i = 0; i < count; ++i)
+            own.push_back(valueOf(rank.rank, peer, i));
+          own.push_back(-1);
+          CUdeviceptr from = rank.device.put(own);
+          CUdeviceptr to = rank.device.allocate(count * 4 + 4);
+          for (auto [at, part] : {std::pair{size_t(0), first}, {first, more}}) {
+            SHARDC_CHECK(cuda.ncclSend(pointer(from + at * 4), part,
+                                       ncclFloat32, peer, comm,
+                                       rank.device.stream));
+            SHARDC_CHECK(cuda.ncclRecv(pointer(to + at * 4), part, ncclFloat32,
+                                       peer, comm, rank.device.stream));
+          }
+          checks.push_back([&rank, valueOf, peer, to, count] {
+            std::vector<float> got = rank.device.get<float>(to, count);
+            for (size_t i = 0; i < count; ++i)
+              if (got[i] != valueOf(peer, rank.rank, i))
+                throw std::runtime_error("number " + std::to_string(i) +
+                                         " from rank " + std::to_string(peer) +
+                                         " is " + std::to_string(got[i]));
+          });
+        }
+        SHARDC_CHECK(cuda.ncclGroupEnd());
+        for (auto &check : checks)
+          check();
+        SHARDC_CHECK(cuda.ncclCommDestroy(comm));
+      });
+    }
 }
 
 TEST_F(NcclSuite, MakesTheCallsOfAGroupAtItsEnd) {

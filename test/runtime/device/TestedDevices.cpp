@@ -126,7 +126,7 @@ std::vector<TestedDevice> testedDevices() {
     all.push_back({"Cuda", cudaDevice, cudaWorkspace, count,
                    /*roundsFactors=*/true, /*mergesProducts=*/true,
                    /*mayRoundProducts=*/!cudaIsEmulated(),
-                   /*takesMatrices=*/false, /*hasHostPool=*/false});
+                   /*hasHostPool=*/false});
   return all;
 }
 
