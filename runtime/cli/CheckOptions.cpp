@@ -182,12 +182,15 @@ void checkOptions(const Options &options, const plan::Plan &plan) {
   const char *noDropout = ": this trainer drops nothing; export the model in "
                           "train mode, with dropout";
   bool isOffloaded = MemoryPlan::of(plan, 1, 1).host > 0;
+  bool isInFile = isOffloaded && !plan.target().has_cuda();
   refuseIdle(options,
              {{"--offload-dir", isOffloaded,
                ": this trainer keeps all in memory; compile it with shardc "
-               "--offload optimizer"}});
+               "--offload optimizer"},
+              {"--offload-dir", isInFile,
+               ": on GPUs, what is offloaded stays in the host's memory"}});
   bool trains = !options.report || !options.data.empty() || options.dryRun;
-  if (isOffloaded && trains && !options.offloadDir)
+  if (isInFile && trains && !options.offloadDir)
     fail("this trainer was compiled with shardc --offload: give --offload-dir "
          "DIR, a folder on a disk with room for what does not stay in memory");
   refuseIdle(

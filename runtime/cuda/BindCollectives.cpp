@@ -1,4 +1,4 @@
-// Collectives, each in a stream of its group.
+// Collectives, each in a stream of its group, and transfers in theirs.
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
 #include "runtime/cuda/Bind.h"
@@ -13,8 +13,6 @@ namespace {
 int64_t bytesOf(const Tensor &tensor) {
   return tensor.elements() * int64_t(elementSize(tensor.dtype));
 }
-
-void *pointer(CUdeviceptr address) { return reinterpret_cast<void *>(address); }
 
 } // namespace
 
@@ -160,13 +158,20 @@ Task bind(CudaDevice &device, const entry::Wait &entry) {
   };
 }
 
-Task bind(CudaDevice &, const entry::StartTransfer &) {
-  fail("transfers to a pool host run on the CPU alone; compile the model "
-       "without --offload");
+Task bind(CudaDevice &device, const entry::StartTransfer &entry) {
+  device.transfers.know(entry.id);
+  return [&device, id = entry.id, from = entry.source.data,
+          to = entry.destination.data, bytes = bytesOf(entry.source)] {
+    device.transfers.start(id, from, to, bytes);
+  };
 }
-Task bind(CudaDevice &, const entry::AwaitTransfer &) {
-  fail("transfers to a pool host run on the CPU alone; compile the model "
-       "without --offload");
+
+Task bind(CudaDevice &device, const entry::AwaitTransfer &entry) {
+  return [&device, id = entry.id] {
+    if (!device.transfers.isKnown(id))
+      fail("transfer ", id, " is waited for before its start");
+    device.transfers.await(id);
+  };
 }
 
 /// What NCCL has ended no other rank reads any more.

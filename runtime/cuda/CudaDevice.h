@@ -5,6 +5,7 @@
 
 #include "runtime/base/ThreadPool.h"
 #include "runtime/cuda/Context.h"
+#include "runtime/cuda/HostTransfers.h"
 #include "runtime/cuda/Images.h"
 #include "runtime/cuda/Products.h"
 #include "runtime/device/Device.h"
@@ -48,6 +49,9 @@ public:
   /// Is always null: no two devices work on one memory.
   std::byte *allocateShared(Communicator &group, const std::string &name,
                             int64_t bytes) override;
+  std::byte *allocateHost(const std::string &name, int64_t bytes) override {
+    return transfers.allocate(name, bytes);
+  }
   void touch(std::byte *, int64_t) override {}
   void upload(std::byte *to, const void *from, int64_t bytes) override;
   void download(void *to, const std::byte *from, int64_t bytes) override;
@@ -118,6 +122,7 @@ public:
   /// Made when attention is bound first.
   CudnnAttention &cudnnAttention();
   std::unique_ptr<NcclGroups> groups;
+  HostTransfers transfers{*this};
   /// What groups have windows on.
   std::vector<NcclMemory> communicated;
 

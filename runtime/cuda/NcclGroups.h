@@ -15,6 +15,11 @@ namespace shardc::runtime::cuda {
 
 class CudaDevice;
 
+/// A device's address as NCCL takes it.
+inline void *pointer(CUdeviceptr address) {
+  return reinterpret_cast<void *>(address);
+}
+
 /// Memory of ncclMemAlloc.
 struct NcclMemory {
   void *begin;

@@ -7,9 +7,7 @@
 namespace shardc::runtime::cuda {
 namespace {
 
-void *pointer(CUdeviceptr address) { return reinterpret_cast<void *>(address); }
-
-ncclDataType_t typeOf(plan::DType dtype) {
+ncclDataType_t ncclTypeOf(plan::DType dtype) {
   switch (dtype) {
   case plan::FLOAT64:
     return ncclFloat64;
@@ -42,7 +40,7 @@ Task scatteredSumByNccl(CudaDevice &device, NcclGroup &group,
                         const entry::StartReduceScatter &entry) {
   Sum sum = Sum::of(entry.shard, entry.accumulator);
   return [&device, &group, combiner = Combiner(device, sum.dtype), sum,
-          type = typeOf(sum.dtype), flat = addressOf(entry.flat)] {
+          type = ncclTypeOf(sum.dtype), flat = addressOf(entry.flat)] {
     const CommStream &in = group.reductions;
     if (sum.count == 0)
       return;
@@ -59,7 +57,7 @@ Task wholeSumByNccl(CudaDevice &device, NcclGroup &group,
                     const SummedValue &value) {
   Sum sum = Sum::of(value.value, value.accumulator);
   return [&device, &group, combiner = Combiner(device, sum.dtype), sum,
-          type = typeOf(sum.dtype), isNorm = value.isNorm] {
+          type = ncclTypeOf(sum.dtype), isNorm = value.isNorm] {
     const CommStream &in = group.reductions;
     if (sum.count == 0)
       return;

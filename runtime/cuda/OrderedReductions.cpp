@@ -8,8 +8,6 @@
 namespace shardc::runtime::cuda {
 namespace {
 
-void *pointer(CUdeviceptr address) { return reinterpret_cast<void *>(address); }
-
 /// A value of an all-reduce: part by part, all ranks' parts arrive, and every
 /// rank adds them up.
 class AllReduced {

@@ -83,11 +83,8 @@ public:
                                     const std::string &name, int64_t bytes) = 0;
   /// `bytes` of zeros of the pool host: transfers, upload() and download() alone
   /// take these addresses. A device has one such pool. Throws an Error with
-  /// `name` where it has none, or no room for it.
-  virtual std::byte *allocateHost(const std::string &name, int64_t bytes) {
-    fail("the device has no pool ", name, " of ", bytes,
-         " bytes; compile the model without --offload");
-  }
+  /// `name` where there is no room for it.
+  virtual std::byte *allocateHost(const std::string &name, int64_t bytes) = 0;
   /// Says that of what was allocated for a group, this rank works on these
   /// bytes most.
   virtual void touch(std::byte *begin, int64_t bytes) = 0;

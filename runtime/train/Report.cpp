@@ -147,7 +147,10 @@ std::string bannerText(const plan::Plan &plan, const RunSettings &settings) {
       memory.common ? concat(", ", bytes(memory.common),
                              " per process for what its ranks gather")
                     : "",
-      memory.host ? concat(", ", bytes(memory.host), " in a file") : "",
+      memory.host
+          ? concat(", ", bytes(memory.host),
+                   plan.target().has_cuda() ? " of the host's" : " in a file")
+          : "",
       ", and ", bytes(ReadAhead::bytesPerRank(plan, settings.microBatches)),
       " of batches that are read ahead",
       settings.bytesPerThread ? concat("; ", bytes(settings.bytesPerThread),
@@ -222,7 +225,9 @@ std::string reportText(const plan::Plan &plan, int64_t microBatches,
                     " allocated: the ranks are threads and read each other's "
                     "slices");
     else if (pool.name == "host")
-      more = " in a file of --offload-dir, beside all pools";
+      more = plan.target().has_cuda()
+                 ? " of the host's memory, beside all pools"
+                 : " in a file of --offload-dir, beside all pools";
     text += row(pool.name, bytes(pool.planned) + more);
     if (plan.pools(i).kinds_size() > 1)
       for (const plan::Pool::Kind &kind : plan.pools(i).kinds())

@@ -9,6 +9,7 @@ import tempfile
 import unittest
 
 from edited_plan import edit
+from emulated_cuda import emulated
 from reference import (
     BUILD,
     MODELS as FOLDER,
@@ -122,6 +123,55 @@ class EqualBits(OffloadTest):
         """Clipping by another norm, and entries that are looked at one by one."""
         self.check("mlp-tiny-loss", "2", "float32", run=("--clip-norm", "inf"))
         self.check("mlp-tiny-loss", "2", "float32", run=("--check-finite",))
+
+
+class Gpus(OffloadTest):
+    """State in the host's memory, on emulated GPUs."""
+
+    def check(self, name, mesh, precision, *flags, run=()):
+        model = MODELS[name]
+        with self.subTest(model=name, mesh=mesh, precision=precision, flags=flags, run=run):
+            flags = ("--target", "cuda", *flags)
+            trainer, kept = self.compile("m", model, mesh, precision, *flags)
+            with emulated():
+                expected = self.train(model, trainer, *run)
+            trainer, memory = self.compile("o", model, mesh, precision, *flags, *OFFLOAD)
+            with emulated():
+                self.assertEqual(self.train(model, trainer, *run), expected)
+            self.assertGreater(memory["pools"]["host"], 0)
+            self.assertLess(memory["pools"]["persistent"], kept["pools"]["persistent"])
+            command(CHECK, trainer, model.onnx)
+
+    def test_equal_bits(self):
+        self.check("mlp-tiny-loss", "1", "float32")
+        self.check("mlp-tiny-loss", "2", "bf16", run=("--cuda-graph", "off"))
+        self.check("mlp-tiny-loss", "2x2", "float32", "--strategy", "hybrid_opt")
+        scaled = ("--loss-scale", "dynamic", "--loss-scale-initial", 2.0**24)
+        self.check("mlp-tiny-loss", "2", "float16", run=scaled)
+        self.check("gpt2-tiny", "2", "bf16")
+
+    def test_checkpoints(self):
+        model = MODELS["mlp-tiny-loss"]
+        trainer, _ = self.compile("o", model, "2", "bf16", "--target", "cuda", *OFFLOAD)
+        other, _ = self.compile("m", model, "2", "bf16", "--target", "cuda")
+        where = ("--checkpoint-dir", self.path("c"), "--checkpoint-every", 1)
+        with emulated():
+            steps, _, expected = self.train(model, other, steps=6)
+            self.train(model, trainer, *where)
+            for each in (trainer, other):
+                rest, _, final = self.train(model, each, *where, "--resume", "auto", steps=6)
+                self.assertEqual((rest, final), (steps[3:], expected))
+                shutil.rmtree(self.path("c", "step-00000006"))
+                shutil.rmtree(self.path("c", "step-00000005"))
+                shutil.rmtree(self.path("c", "step-00000004"))
+
+    def test_there_is_no_file(self):
+        model = MODELS["mlp-tiny-loss"]
+        trainer, _ = self.compile("o", model, "1", "float32", "--target", "cuda", *OFFLOAD)
+        said = self.failure(trainer, *model.train_flags(1), *self.disk)
+        self.assertIn("--offload-dir has no effect: on GPUs, what is offloaded stays in", said)
+        said = command(trainer, "--report").stdout
+        self.assertRegex(said, r"host .* of the host's memory, beside all pools")
 
 
 class Defects(OffloadTest):
@@ -340,7 +390,6 @@ class BadInput(OffloadTest):
         for flags, expected in (
             (("--optimizer", "muon"), "give another --optimizer"),
             (("--master", "split"), "give --master float32"),
-            (("--target", "cuda"), "works on the CPU alone"),
         ):
             model = MODELS["mlp-tiny-loss"]
             with self.subTest(flags=flags), self.assertRaises(CommandFailed) as caught:

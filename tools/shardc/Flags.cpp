@@ -121,10 +121,10 @@ void declareMemory(OptionTable &table, Said &said) {
                {"none", "optimizer", "auto"},
                "what does not stay in a rank's memory: optimizer: master "
                "weights and optimizer state, which lie in a file of the "
-               "trainer's --offload-dir and come a part at a time to be "
-               "updated; auto: the same, where a step does not fit into "
-               "--memory-limit, or the cluster's memory, otherwise; results "
-               "have the same bits");
+               "trainer's --offload-dir, on GPUs in the host's memory, and "
+               "come a part at a time to be updated; auto: the same, where a "
+               "step does not fit into --memory-limit, or the cluster's "
+               "memory, otherwise; results have the same bits");
 }
 
 void declareTraining(OptionTable &table, Said &said) {

@@ -81,7 +81,7 @@ void checkOptimizer(const Given &given, const Options &options) {
 }
 
 /// Checks what is offloaded against who can do that.
-void resolveOffload(Options &options) {
+void checkOffload(const Options &options) {
   if (options.offload == "none")
     return;
   if (findOptimizer(options.optimizer)->takesMatrices())
@@ -90,12 +90,6 @@ void resolveOffload(Options &options) {
   if (options.master == "split")
     fail("--offload ", options.offload,
          ": split masters stay in memory; give --master float32");
-  if (options.target == "auto")
-    options.target = "cpu";
-  for (const std::string &name : targetsOf(options))
-    if (name.starts_with("cuda"))
-      fail("--offload ", options.offload, " works on the CPU alone, not on ",
-           name, "; give --target cpu, or no --offload");
 }
 
 /// Flags that say what another target has.
@@ -208,7 +202,7 @@ void check(const Given &given, Said &said) {
     fail("--embed-weights: cannot be honoured with --init random, which reads "
          "no values; drop one of the two");
   checkOptimizer(given, said.options);
-  resolveOffload(said.options);
+  checkOffload(said.options);
   checkTarget(given, said.options);
   checkRemarks(given, said);
   resolvePareto(given, said);

@@ -26,6 +26,9 @@ public:
                             int64_t) override {
     return nullptr;
   }
+  std::byte *allocateHost(const std::string &name, int64_t bytes) override {
+    return allocate(name, bytes);
+  }
   void touch(std::byte *, int64_t) override {}
   void upload(std::byte *, const void *, int64_t) override {}
   void download(void *, const std::byte *, int64_t) override {}

@@ -116,12 +116,6 @@ protected:
         fail("a test failed");
     });
   }
-  /// Of a device that has no such entries.
-  void expectRefusal(Bench &bench, const Kind &entry) {
-    std::string error = bench.errorOf({entry::Any(entry)});
-    EXPECT_NE(error.find("on the CPU alone"), std::string::npos) << error;
-    hasRun = true;
-  }
   void onDevice(const std::function<void(Bench &)> &body) { onRanks(1, body); }
 
   void TearDown() override {

@@ -125,8 +125,7 @@ std::vector<TestedDevice> testedDevices() {
   if (int count = cudaDeviceCount())
     all.push_back({"Cuda", cudaDevice, cudaWorkspace, count,
                    /*roundsFactors=*/true, /*mergesProducts=*/true,
-                   /*mayRoundProducts=*/!cudaIsEmulated(),
-                   /*hasHostPool=*/false});
+                   /*mayRoundProducts=*/!cudaIsEmulated()});
   return all;
 }
 

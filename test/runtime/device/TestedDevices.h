@@ -42,8 +42,6 @@ struct TestedDevice {
   /// Whether a product of 16 bits may be rounded before something is added to it,
   /// as a GPU's library does for some.
   bool mayRoundProducts = false;
-  /// Whether it has a pool host; others refuse transfers.
-  bool hasHostPool = true;
 };
 /// What a test's failure calls it.
 inline void PrintTo(const TestedDevice &device, std::ostream *out) {

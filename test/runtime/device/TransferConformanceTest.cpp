@@ -14,8 +14,6 @@ TEST_P(StartTransferConformance, GoesAndComesBack) {
     onDevice([&](Bench &bench) {
       Numbers numbers = Numbers::random(type, {count}, 1, 1);
       Tensor from = bench.put(numbers);
-      if (!GetParam().hasHostPool)
-        return expectRefusal(bench, {1, from, from});
       Tensor back = bench.room(type, {count});
       Tensor host = bench.onHost(type, 2 * count);
       Tensor second = host;
@@ -36,8 +34,6 @@ TEST_P(StartTransferConformance, GoesAndComesBack) {
 
 TEST_P(AwaitTransferConformance, IsThereForWhatFollows) {
   onDevice([&](Bench &bench) {
-    if (!GetParam().hasHostPool)
-      return expectRefusal(bench, {1});
     Tensor value = bench.room(plan::FLOAT32, {count});
     Tensor copy = bench.room(plan::FLOAT32, {count});
     Tensor host = bench.onHost(plan::FLOAT32, count);

@@ -55,6 +55,9 @@ public:
                             int64_t) override {
     return nullptr;
   }
+  std::byte *allocateHost(const std::string &name, int64_t bytes) override {
+    return allocate(name, bytes);
+  }
   void touch(std::byte *, int64_t) override {}
   void upload(std::byte *to, const void *from, int64_t bytes) override {
     std::memcpy(to, from, bytes);
