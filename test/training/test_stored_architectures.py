@@ -1,6 +1,6 @@
 """Architectures that people train, as both of PyTorch's exporters write them, train as PyTorch's
-stored runs did in float64: losses to 1e-7 over 20 steps, the first gradients to 1e-6
-(architectures/store.py; docs/models.md has all meshes, live)."""
+stored runs did in float64: losses to 1e-7 over 20 steps, the first gradients and the last running
+statistics to 1e-6 (architectures/store.py; docs/models.md has all meshes, live)."""
 import glob
 import json
 import lzma
@@ -19,7 +19,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "arc
 import stored  # noqa: E402
 
 FOLDER = os.path.join(MODELS, "architectures")
-LOSS, GRADIENT = 1e-7, 1e-6
+LOSS, GRADIENT, RUNNING = 1e-7, 1e-6, 1e-6
 # All of them on the mesh that has two dimensions; the older exporter's graphs on another.
 MESHES = {"dynamo": ("2x2", 4), "tracing": ("2", 2)}
 
@@ -62,15 +62,20 @@ class StoredArchitectures(unittest.TestCase):
                 *(at("m.trainer"), *record["run_flags"], "--weights", at("w.safetensors"), *data),
                 *("--steps", len(kept["losses"]), "--metrics", at("m.jsonl")),
                 *("--export-gradients", at("g.safetensors")),
+                *("--export-safetensors", at("trained.safetensors")),
             )
             losses = [step["loss"] for step in read_metrics(at("m.jsonl"))[0]]
             found = read_safetensors(at("g.safetensors"))
+            trained = read_safetensors(at("trained.safetensors"))
         np.testing.assert_allclose(losses, kept["losses"], rtol=LOSS)
         for name, tied in kept["ties"].items():
             found.update({name: found[other] for other in tied if other in found})
         self.assertEqual(sorted(set(kept["gradients"]) - set(found)), [])
         off = stored.differences(found, kept["gradients"])
         self.assertEqual({name: each for name, each in off.items() if not each <= GRADIENT}, {})
+        if kept.get("running"):
+            off = stored.differences(trained, kept["running"])
+            self.assertEqual({name: each for name, each in off.items() if not each <= RUNNING}, {})
 
 
 for _path in sorted(glob.glob(os.path.join(FOLDER, "*.json"))):

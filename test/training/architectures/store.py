@@ -103,7 +103,7 @@ def store(name):
         source = made.source
         names = fill(source.module, {each.name for each in proto.graph.initializer})
         data = stored.arrays(stored.described(zoo.data_of(name, source, zoo.BATCH)))
-        losses, gradients = compare.torch_run(source, data, zoo.ARCHITECTURES[name].steps)
+        losses, gradients, running = compare.torch_run(source, data, zoo.ARCHITECTURES[name].steps)
         write_graph(f"{file_of(name)}.{exporter}.onnx.xz", proto, set(names.values()))
         flags = made.compile_flags(None, compare.dims_of(source, zoo.BATCH))
         results[exporter] = {
@@ -118,6 +118,7 @@ def store(name):
             "gradients": {
                 names[n]: stored.digest(names[n], g.numpy()) for n, g in gradients.items()
             },
+            "running": {n: stored.digest(n, value.numpy()) for n, value in running.items()},
         }
     made_by = {"torch": torch.__version__, "transformers": transformers.__version__}
     record = {

@@ -14,8 +14,9 @@ BEGIN = """# Models
 Architectures that people train, tiny, exported by `shardc export` and trained beside PyTorch in
 float64: 20 steps of AdamW on 4 samples, on meshes 1, 2, 4 and 2x2, without dropout. The loss of
 every step is PyTorch's within 1e-7 of it, every gradient of the first step within 1e-6 of its
-largest element; columns have the largest difference that there was. *As it is*: with the dropout
-that the config has by default, three steps in float32 on two ranks. Made by
+largest element, and so is every running statistic of a batch norm after the last step; columns have
+the largest difference that there was. *As it is*: with the dropout that the config has by default,
+three steps in float32 on two ranks. Made by
 
     python test/training/architectures/compare.py FOLDER && \\
         python test/training/architectures/write_page.py FOLDER docs/models.md
@@ -26,7 +27,7 @@ that the config has by default, three steps in float32 on two ranks. Made by
 (`test/models/architectures`); `./dev test` trains them on one mesh each and holds them to the same
 bounds, with values that are drawn by name. It says what it leaves out and why.
 
-| architecture | class | dynamo: loss, gradients | tracing: loss, gradients | as it is |
+| architecture | class | dynamo: loss, gradients, statistics | tracing: the same | as it is |
 |---|---|---|---|---|
 """
 END = """
@@ -43,7 +44,8 @@ unless told otherwise.
 
 def cell(result):
     if result["outcome"] == "ok":
-        return f"{result['loss']:.0e}, {result['gradient']:.0e}"
+        numbers = [result[what] for what in ("loss", "gradient", "running") if what in result]
+        return ", ".join(f"{number:.0e}" for number in numbers)
     return reason(result)
 
 
