@@ -8,13 +8,15 @@
 #include "runtime/base/Signals.h"
 #include "runtime/base/Text.h"
 #include "runtime/base/ThreadPool.h"
-#include "runtime/checked/CheckedDevice.h"
 #include "runtime/checkpoint/Resume.h"
 #include "runtime/cli/CheckOptions.h"
 #include "runtime/cli/ParseOptions.h"
 #include "runtime/engine/CheckPlan.h"
 #include "runtime/files/ConfinedOpen.h"
 #include "runtime/files/FileUses.h"
+#include "runtime/inspect/EntryHashes.h"
+#include "runtime/inspect/FiniteCheck.h"
+#include "runtime/inspect/HashFiles.h"
 #include "runtime/launch/Affinity.h"
 #include "runtime/launch/ErrorFile.h"
 #include "runtime/launch/ExitCode.h"
@@ -173,6 +175,9 @@ void checkFiles(const Run &run, const InitialValues &values,
   if (run.onnx)
     for (const std::string &path : run.onnx->outputs())
       uses.writes("--export-onnx " + path, path);
+  if (options.hashEntries)
+    uses.owns("--hash-entries " + *options.hashEntries, *options.hashEntries,
+              isHashFileName);
   if (options.checkpointDir)
     uses.owns("--checkpoint-dir " + *options.checkpointDir,
               *options.checkpointDir, CheckpointFolder::isOwnName);
@@ -339,7 +344,12 @@ int runIn(World &world, const Launch &launch, const Options &options,
   if (missing.empty())
     devices = platform.devices(plan, kernels, device);
   auto checks = std::make_shared<std::atomic<bool>>(options.checkFinite);
-  devices = checkedDevices(std::move(devices), checks);
+  devices = inspectedDevices(std::move(devices), finiteCheck(checks));
+  if (options.hashEntries)
+    devices = inspectedDevices(std::move(devices),
+                               entryHashes(*options.hashEntries,
+                                           options.hashSteps.value_or(1),
+                                           plan.model_hash()));
   Run run{world,
           plan,
           options,

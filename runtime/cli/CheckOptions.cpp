@@ -93,7 +93,12 @@ void cli::checkCombinations(const Options &options) {
       {"--cuda-graph", !options.cudaGraph || !options.profile,
        " with --profile, which times each launch by itself"},
       {"--cuda-graph", !options.cudaGraph || !options.checkFinite,
-       " with --check-finite, which looks behind each launch"}};
+       " with --check-finite, which looks behind each launch"},
+      {"--cuda-graph", !options.cudaGraph || !options.hashEntries,
+       " with --hash-entries, which looks behind each launch"},
+      {"--hash-entries", hasSteps, noSteps},
+      {"--hash-steps", options.hashEntries.has_value(),
+       " without --hash-entries"}};
   const LossScaleOptions &scale = options.lossScale;
   if (scale.fixed)
     for (const char *flag : dynamicFlags)
@@ -105,7 +110,7 @@ void cli::checkCombinations(const Options &options) {
          {"--log-format", "--metrics", "--log-samples", "--tensorboard",
           "--prometheus", "--html", "--trace", "--profile",
           "--export-gradients", "--export-safetensors", "--export-onnx",
-          "--predict", "--tune"})
+          "--predict", "--tune", "--hash-entries"})
       effects.push_back(
           {flag, false,
            " with --report and no --data: the report is printed, and nothing "

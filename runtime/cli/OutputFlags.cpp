@@ -41,6 +41,12 @@ void declareOutput(FlagTable &flags, Options &options) {
   flags.toggle("--check-finite", options.checkFinite,
                "look at every number that the plan computes, and stop at the "
                "first NaN or inf, with the plan entry that made it; slow");
+  flags.path("--hash-entries", options.hashEntries, "DIR",
+             "a file for each rank in DIR: hashes of what each plan entry has "
+             "read and written, for shardc diff of two runs; slow");
+  flags.integer("--hash-steps", options.hashSteps, 1,
+                "steps whose entries --hash-entries hashes, from the run's "
+                "first on [1]");
   flags.toggle("--profile", options.profile,
                "print at the end where the time of a step goes, by kind of "
                "work");

@@ -162,6 +162,8 @@ struct Options {
   std::optional<std::string> prometheus;
   std::optional<std::string> html;
   bool checkFinite = false;
+  std::optional<std::string> hashEntries;
+  std::optional<int64_t> hashSteps;
   bool profile = false;
   std::optional<std::string> trace;
   int64_t traceSteps = 3;

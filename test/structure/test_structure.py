@@ -55,7 +55,7 @@ ROOMS = {
         "device": {"base", "comm"},
         "cpu": {"base", "files", "simd", "comm", "device"},
         "cuda": {"base", "files", "comm", "device"},
-        "checked": {"base", "device"},
+        "inspect": {"base", "comm", "device"},
         "engine": {"base", "comm", "device"},
         "data": {"base", "files"},
         "weights": {"base", "files", "engine"},

@@ -239,11 +239,14 @@ ParsedOptions shardc::parseOptions(Command command, int argc, char **argv,
   Program program;
   program.name = explains ? "shardc explain" : "shardc";
   program.description =
-      explains ? "Plans the training of an ONNX model, and says why a part of "
-                 "the plan is as it is."
-               : "Compiles an ONNX model into one executable that trains it on "
-                 "a mesh of ranks. `shardc explain MODEL.onnx [flags] WHAT` "
-                 "says why its plan is as it is: shardc explain --help.";
+      explains
+          ? "Plans the training of an ONNX model, and says why a part of "
+            "the plan is as it is."
+          : "Compiles an ONNX model into one executable that trains it on "
+            "a mesh of ranks. `shardc explain MODEL.onnx [flags] WHAT` "
+            "says why its plan is as it is, and `shardc diff A B` what two "
+            "trainers differ in: shardc explain --help, shardc diff "
+            "--help.";
   program.helpColumn = 34;
   program.section = compileSection;
   try {

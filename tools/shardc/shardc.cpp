@@ -4,6 +4,7 @@
 #include "tools/shardc/Compiler.h"
 #include "tools/shardc/Diagnostics.h"
 #include "tools/shardc/Remarks.h"
+#include "tools/shardc/diff/Diff.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -12,7 +13,9 @@ using namespace shardc;
 
 /// The program's exit code; 2 after an error in its flags.
 static int run(int argc, char **argv) {
-  // A model of that name is ./explain.
+  // Models of these names are ./diff and ./explain.
+  if (argc > 1 && llvm::StringRef(argv[1]) == "diff")
+    return diff(argc - 1, argv + 1);
   bool explains = argc > 1 && llvm::StringRef(argv[1]) == "explain";
   ParsedOptions parsed =
       parseOptions(explains ? Command::Explain : Command::Compile,

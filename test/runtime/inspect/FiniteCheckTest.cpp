@@ -1,5 +1,5 @@
 // What --check-finite finds, and that it changes nothing.
-#include "runtime/checked/CheckedDevice.h"
+#include "runtime/inspect/FiniteCheck.h"
 #include "runtime/base/Error.h"
 #include "runtime/cpu/CpuDevice.h"
 #include "test/runtime/launch/RanksAsThreads.h"
@@ -21,8 +21,9 @@ class Bench {
 public:
   explicit Bench(Communicator &world,
                  std::shared_ptr<std::atomic<bool>> when = nullptr)
-      : when(when), device(checkedDevices(
-                        cpu::cpuDevices(plan(), kernels(), {}), when)(world)),
+      : when(when),
+        device(inspectedDevices(cpu::cpuDevices(plan(), kernels(), {}),
+                                finiteCheck(when))(world)),
         program(device->newProgram()) {}
 
   Tensor put(const std::vector<int64_t> &shape,
@@ -102,10 +103,10 @@ public:
               const std::function<void(int64_t, int64_t)> &) override {}
 };
 
-TEST(CheckedDevice, SaysOfItsClockAndItsHostWhatTheDeviceSays) {
+TEST(FiniteCheck, SaysOfItsClockAndItsHostWhatTheDeviceSays) {
   runRanksAsThreads(1, [](Communicator &world) {
     auto checked = [&](DeviceFactory inner) {
-      return checkedDevices(std::move(inner), nullptr)(world);
+      return inspectedDevices(std::move(inner), finiteCheck())(world);
     };
     auto processor =
         checked(cpu::cpuDevices(Bench::plan(), Bench::kernels(), {}));
@@ -118,7 +119,7 @@ TEST(CheckedDevice, SaysOfItsClockAndItsHostWhatTheDeviceSays) {
   });
 }
 
-TEST(CheckedDevice, NamesEntryOperandAndElement) {
+TEST(FiniteCheck, NamesEntryOperandAndElement) {
   onRanks(1, [](Bench &bench, Communicator &) {
     Tensor x = bench.room({2, 3}), y = bench.room({2, 3});
     bench.add(entry::Fill{x, 1}, "entry a");
@@ -135,7 +136,7 @@ TEST(CheckedDevice, NamesEntryOperandAndElement) {
   });
 }
 
-TEST(CheckedDevice, SaysWhatWasReadThatWay) {
+TEST(FiniteCheck, SaysWhatWasReadThatWay) {
   onRanks(1, [](Bench &bench, Communicator &) {
     Tensor x = bench.put({3}, {1, NAN, 3}), y = bench.room({3});
     bench.add(entry::Copy{x, y}, "entry");
@@ -146,7 +147,7 @@ TEST(CheckedDevice, SaysWhatWasReadThatWay) {
   });
 }
 
-TEST(CheckedDevice, LooksAtElementsAndNotBetweenThem) {
+TEST(FiniteCheck, LooksAtElementsAndNotBetweenThem) {
   onRanks(1, [](Bench &bench, Communicator &) {
     // The last element of each row is no part of the view.
     Tensor whole = bench.put({2, 3}, {1, 2, NAN, 3, 4, NAN});
@@ -162,7 +163,7 @@ TEST(CheckedDevice, LooksAtElementsAndNotBetweenThem) {
   });
 }
 
-TEST(CheckedDevice, LetsMasksAndWhatDoesNotRunPass) {
+TEST(FiniteCheck, LetsMasksAndWhatDoesNotRunPass) {
   onRanks(1, [](Bench &bench, Communicator &) {
     Tensor x = bench.room({4});
     bench.add(entry::Fill{x, -infinity}, "mask");
@@ -175,7 +176,7 @@ TEST(CheckedDevice, LetsMasksAndWhatDoesNotRunPass) {
   });
 }
 
-TEST(CheckedDevice, LooksAtACollectiveWhenItIsWaitedFor) {
+TEST(FiniteCheck, LooksAtACollectiveWhenItIsWaitedFor) {
   std::vector<std::string> errors(2);
   runRanksAsThreads(2, [&](Communicator &world) {
     Bench bench(world);
@@ -193,7 +194,7 @@ TEST(CheckedDevice, LooksAtACollectiveWhenItIsWaitedFor) {
             "it read, flat float32 [4] has nan at element 3");
 }
 
-TEST(CheckedDevice, NamesWhoReadsWhatWasGathered) {
+TEST(FiniteCheck, NamesWhoReadsWhatWasGathered) {
   std::vector<std::string> errors(2);
   runRanksAsThreads(2, [&](Communicator &world) {
     Bench bench(world);
@@ -212,7 +213,7 @@ TEST(CheckedDevice, NamesWhoReadsWhatWasGathered) {
               "of what it read, source float32 [4] has nan at element 3");
 }
 
-TEST(CheckedDevice, LooksFromWhenItIsToldTo) {
+TEST(FiniteCheck, LooksFromWhenItIsToldTo) {
   auto when = std::make_shared<std::atomic<bool>>(false);
   onRanks(
       1,
