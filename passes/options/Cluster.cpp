@@ -221,10 +221,16 @@ Expected<Cluster> Cluster::load(StringRef nameOrPath) {
         (nameOrPath.empty() && cluster.name == "cpu"))
       return cluster;
   auto file = mapRegularFile(nameOrPath);
-  if (!file)
+  if (!file) {
+    // h100 is meant to be dgx-h100.
+    SmallVector<StringRef> meant = builtIn();
+    erase_if(meant, [&](StringRef name) { return !name.contains(nameOrPath); });
     return createStringError(
         "--cluster " + nameOrPath + ": " + toString(file.takeError()) +
-        "; it is a TOML file or one of " + join(builtIn(), ", "));
+        "; it is a TOML file or one of " + join(builtIn(), ", ") +
+        (meant.size() == 1 ? ", did you mean '" + meant.front() + "'?"
+                           : Twine()));
+  }
   return parse((*file)->getBuffer(), nameOrPath);
 }
 

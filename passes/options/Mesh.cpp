@@ -23,9 +23,19 @@ int64_t MeshShape::ranks() const {
 }
 
 static Error addDim(StringRef text, StringRef size, MeshShape &mesh) {
-  if (size.empty() || !all_of(size, isDigit))
+  if (size.empty() || !all_of(size, isDigit)) {
+    // 2,8 and 2X8 are meant to be two.
+    std::string meant;
+    for (char c : text)
+      meant += isDigit(c) ? c : 'x';
+    const bool isTwo = StringRef(meant).count('x') == 1 &&
+                       meant.front() != 'x' && meant.back() != 'x' &&
+                       text != meant;
     return meshError(text, "expected a number of ranks (8), two (2x8), or "
-                           "names (replicate=2,shard=8)");
+                           "names (replicate=2,shard=8)" +
+                               (isTwo ? "; did you mean --mesh " + meant + "?"
+                                      : std::string()));
+  }
   int64_t value = 0;
   // Digits that do not fit count as many.
   bool tooMany = size.getAsInteger(10, value) || value > mostRanks;

@@ -194,7 +194,8 @@ Expected<PrecisionOption> PrecisionOption::parse(StringRef text,
       return createStringError(
           "--precision: --master split with param=" +
           nameOf(option.parameters) +
-          ": a float32 master is split into bf16 parameters and the rest");
+          ": a float32 master is split into bf16 parameters and the rest; give "
+          "--precision bf16, or no --master");
   } else if (!master.empty()) {
     std::optional<FloatKind> kind = parseFloatKind(master);
     if (!kind)

@@ -155,6 +155,17 @@ int threadsPerRank(const Options &options, const plan::Plan &plan,
       options.threads.value_or(world.workersPerRank()), most));
 }
 
+/// What to do about a batch that is larger than the data.
+static std::string mostSamples(const RunSettings &settings, int64_t ranks) {
+  const int64_t microBatches = settings.samples / (settings.batch * ranks);
+  if (microBatches > 0)
+    return concat("; give --grad-accumulation ", microBatches);
+  const int64_t batch = settings.samples / ranks;
+  return batch > 0 ? concat("; compile the model for a batch of ", batch,
+                            " (shardc --dim batch=", batch, ")")
+                   : "; give more samples, or compile for fewer ranks";
+}
+
 RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
                                  std::optional<int64_t> samples,
                                  const World &world, const Manifest *resumed) {
@@ -183,7 +194,8 @@ RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
          ranks == 1 ? " rank" : " ranks",
          settings.microBatches == 1
              ? ")"
-             : concat(", in ", settings.microBatches, " micro-batches)"));
+             : concat(", in ", settings.microBatches, " micro-batches)"),
+         mostSamples(settings, ranks));
 
   settings.lossScaling = lossScalingOf(options.lossScale, plan);
   settings.dropoutRates = resolveDropoutRates(options, plan);

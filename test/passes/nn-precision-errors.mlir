@@ -45,8 +45,8 @@
 // OUTPUT32: error: --precision: output=bf16 with param=float32: outputs have the parameters' type or float32
 // MASTER: error: --precision: --master float16 with param=bf16: master weights have the parameters' type or float32
 // MASTERTYPE: error: --master: expects bf16, float16, float32 or split, got 'int8'
-// SPLIT: error: --precision: --master split with param=float16: a float32 master is split into bf16 parameters and the rest
-// SPLIT32: error: --precision: --master split with param=float32: a float32 master is split into bf16 parameters and the rest
+// SPLIT: error: --precision: --master split with param=float16: a float32 master is split into bf16 parameters and the rest; give --precision bf16, or no --master
+// SPLIT32: error: --precision: --master split with param=float32: a float32 master is split into bf16 parameters and the rest; give --precision bf16, or no --master
 // NOUNIT: error: --unit-option: match=blocks.7 matches no unit; units are blocks.0, root
 // UNITTYPE: error: --unit-option match=root,precision=half: precision: expects bf16, float16, float32 or float64, got 'half'
 // UNITREGEX: error: --unit-option match=*,precision=float32: match is no regular expression: repetition-operator operand invalid

@@ -4,6 +4,7 @@ import os
 import re
 import unittest
 
+import explain_page
 from tool_test import MODELS, SHARDC, ToolTest, run
 
 MODEL = os.path.join(MODELS, "s2-llama-tiny-causal", "model.onnx")
@@ -124,6 +125,14 @@ class Explain(ToolTest):
     def test_flags_that_an_answer_does_not_need_are_refused(self):
         result = run(SHARDC, "explain", MODEL, *FLAGS, "-o", "x.trainer", "memory")
         self.assert_one_error(result, "shardc", "--output: has no effect with explain")
+
+    def test_the_page_quotes_what_is_said(self):
+        with open(explain_page.PAGE) as file:
+            page = file.read()
+        self.maxDiff = None
+        self.assertEqual(
+            explain_page.written(page), page, "run test/tools/explain_page.py, and read it"
+        )
 
     def test_help_shows_the_command(self):
         self.assertIn("shardc explain MODEL.onnx [flags] WHAT", run(SHARDC, "--help").out)

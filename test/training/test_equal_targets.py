@@ -1,5 +1,5 @@
-"""Processors and GPUs take the same: models, flags of shardc, and flags of trainers. What one of the
-two alone can have is listed here, and each of these is refused by the other in one line."""
+"""Processors and GPUs take the same: models, flags of shardc, and flags of trainers. What one of
+the two alone can have is listed here, and each of these is refused by the other in one line."""
 import glob
 import json
 import lzma

@@ -388,7 +388,7 @@ class BadInput(OffloadTest):
 
     def test_what_cannot_leave(self):
         for flags, expected in (
-            (("--optimizer", "muon"), "give another --optimizer"),
+            (("--optimizer", "muon"), "give --optimizer adamw"),
             (("--master", "split"), "give --master float32"),
         ):
             model = MODELS["mlp-tiny-loss"]

@@ -86,7 +86,7 @@ void checkOffload(const Options &options) {
     return;
   if (findOptimizer(options.optimizer)->takesMatrices())
     fail("--offload ", options.offload, ": the state of ", options.optimizer,
-         "'s whole matrices stays in memory; give another --optimizer");
+         "'s whole matrices stays in memory; give --optimizer adamw");
   if (options.master == "split")
     fail("--offload ", options.offload,
          ": split masters stay in memory; give --master float32");

@@ -1,10 +1,10 @@
 // shardc: an ONNX model into a sharded trainer.
 #include "frontend/onnx/DecoderTable.h"
 #include "runtime/launch/Guard.h"
+#include "tools/shardc-diff/Diff.h"
 #include "tools/shardc/Compiler.h"
 #include "tools/shardc/Diagnostics.h"
 #include "tools/shardc/Remarks.h"
-#include "tools/shardc/diff/Diff.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"

@@ -76,64 +76,12 @@ private:
   }
 
   /// The bytes of all parcels that go to a peer, or come from it.
-  size_t bytesOfPeer(int peer, bool isSent) const {
-    size_t bytes = 0;
-    for (const Parcel &parcel : call.parcels)
-      bytes +=
-          parcel.peer == peer && parcel.isSent == isSent ? parcel.bytes : 0;
-    return bytes;
-  }
-
+  size_t bytesOfPeer(int peer, bool isSent) const;
   /// Bytes [begin, begin + bytes) of those, in a row: to `slice`, or from it.
   void copyParcels(int peer, bool isSent, std::byte *slice, size_t begin,
-                   size_t bytes) const {
-    size_t at = 0; // of the parcel that comes next
-    for (const Parcel &parcel : call.parcels) {
-      if (parcel.peer != peer || parcel.isSent != isSent)
-        continue;
-      size_t from = std::max(at, begin),
-             to = std::min(at + parcel.bytes, begin + bytes);
-      if (from < to) {
-        auto *own =
-            static_cast<std::byte *>(workAddress(parcel.address)) + (from - at);
-        std::byte *there = slice + (from - begin);
-        std::memcpy(isSent ? there : own, isSent ? own : there, to - from);
-      }
-      at += parcel.bytes;
-    }
-  }
-
+                   size_t bytes) const;
   /// The ranks say first how much goes to whom, and then send it piece by piece.
-  void deliver() {
-    for (int to = 0; to < comm.ranks; ++to) {
-      size_t bytes = bytesOfPeer(to, true);
-      std::memcpy(slice(comm.rank, 0, to), &bytes, sizeof(bytes));
-    }
-    if (!meet())
-      return;
-    size_t most = 0;
-    for (int from = 0; from < comm.ranks; ++from)
-      for (int to = 0; to < comm.ranks; ++to) {
-        size_t bytes;
-        std::memcpy(&bytes, slice(from, 0, to), sizeof(bytes));
-        most = std::max(most, bytes);
-        if (to == comm.rank && bytes != bytesOfPeer(from, false))
-          finding(comm.describe() + ": rank " + std::to_string(from) +
-                  " sends it " + std::to_string(bytes) +
-                  " bytes, and it takes " +
-                  std::to_string(bytesOfPeer(from, false)));
-      }
-    int which = 1;
-    for (size_t at = 0; at < most; at += sliceElements(), which ^= 1) {
-      for (int to = 0; to < comm.ranks; ++to)
-        copyParcels(to, true, slice(comm.rank, which, to), at, sliceElements());
-      if (!meet())
-        return;
-      for (int from = 0; from < comm.ranks; ++from)
-        copyParcels(from, false, slice(from, which, comm.rank), at,
-                    sliceElements());
-    }
-  }
+  void deliver();
 
   /// This rank's slices of all ranks, the next rank's first and its own last.
   void addInRing(int which, std::byte *to, size_t count) {
@@ -177,6 +125,61 @@ private:
   const std::byte *send;
   std::byte *receive;
 };
+
+size_t Exchange::bytesOfPeer(int peer, bool isSent) const {
+  size_t bytes = 0;
+  for (const Parcel &parcel : call.parcels)
+    bytes += parcel.peer == peer && parcel.isSent == isSent ? parcel.bytes : 0;
+  return bytes;
+}
+
+void Exchange::copyParcels(int peer, bool isSent, std::byte *slice,
+                           size_t begin, size_t bytes) const {
+  size_t at = 0; // of the parcel that comes next
+  for (const Parcel &parcel : call.parcels) {
+    if (parcel.peer != peer || parcel.isSent != isSent)
+      continue;
+    size_t from = std::max(at, begin),
+           to = std::min(at + parcel.bytes, begin + bytes);
+    if (from < to) {
+      auto *own =
+          static_cast<std::byte *>(workAddress(parcel.address)) + (from - at);
+      std::byte *there = slice + (from - begin);
+      std::memcpy(isSent ? there : own, isSent ? own : there, to - from);
+    }
+    at += parcel.bytes;
+  }
+}
+
+void Exchange::deliver() {
+  for (int to = 0; to < comm.ranks; ++to) {
+    size_t bytes = bytesOfPeer(to, true);
+    std::memcpy(slice(comm.rank, 0, to), &bytes, sizeof(bytes));
+  }
+  if (!meet())
+    return;
+  size_t most = 0;
+  for (int from = 0; from < comm.ranks; ++from)
+    for (int to = 0; to < comm.ranks; ++to) {
+      size_t bytes;
+      std::memcpy(&bytes, slice(from, 0, to), sizeof(bytes));
+      most = std::max(most, bytes);
+      if (to == comm.rank && bytes != bytesOfPeer(from, false))
+        finding(comm.describe() + ": rank " + std::to_string(from) +
+                " sends it " + std::to_string(bytes) + " bytes, and it takes " +
+                std::to_string(bytesOfPeer(from, false)));
+    }
+  int which = 1;
+  for (size_t at = 0; at < most; at += sliceElements(), which ^= 1) {
+    for (int to = 0; to < comm.ranks; ++to)
+      copyParcels(to, true, slice(comm.rank, which, to), at, sliceElements());
+    if (!meet())
+      return;
+    for (int from = 0; from < comm.ranks; ++from)
+      copyParcels(from, false, slice(from, which, comm.rank), at,
+                  sliceElements());
+  }
+}
 
 } // namespace
 

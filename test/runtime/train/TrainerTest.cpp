@@ -93,13 +93,15 @@ TEST_F(Trainer, StopsAtAGradientNormThatIsNotFinite) {
 }
 
 TEST_F(Trainer, NeedsAWholeBatch) {
-  EXPECT_EQ(errorOf(LinearPlan(4, 8).plan),
-            "--data has 30 samples, too few for one global batch of 32 (8 on "
-            "each of 4 ranks)");
+  EXPECT_EQ(
+      errorOf(LinearPlan(4, 8).plan),
+      "--data has 30 samples, too few for one global batch of 32 (8 on "
+      "each of 4 ranks); compile the model for a batch of 7 (shardc --dim "
+      "batch=7)");
   options.microBatches = 8;
   EXPECT_EQ(errorOf(LinearPlan(4, 1).plan),
             "--data has 30 samples, too few for one global batch of 32 (1 on "
-            "each of 4 ranks, in 8 micro-batches)");
+            "each of 4 ranks, in 8 micro-batches); give --grad-accumulation 7");
   options.microBatches = int64_t{1} << 62;
   EXPECT_EQ(errorOf(LinearPlan(4, 1).plan),
             "--grad-accumulation 4611686018427387904 is too much");

@@ -1,7 +1,7 @@
 // Two runs' entries, side by side.
 #include "runtime/base/Error.h"
 #include "runtime/inspect/HashFiles.h"
-#include "tools/shardc/diff/Diff.h"
+#include "tools/shardc-diff/Diff.h"
 
 #include <filesystem>
 #include <fstream>

@@ -1,6 +1,6 @@
 // `shardc diff A B`: what two trainers, or two runs, differ in.
-#ifndef SHARDC_TOOLS_SHARDC_DIFF_DIFF_H
-#define SHARDC_TOOLS_SHARDC_DIFF_DIFF_H
+#ifndef SHARDC_TOOLS_SHARDCDIFF_DIFF_H
+#define SHARDC_TOOLS_SHARDCDIFF_DIFF_H
 
 #include "runtime/plan.pb.h"
 

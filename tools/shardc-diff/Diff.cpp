@@ -1,5 +1,5 @@
 // Two paths, of which both are trainers or both are folders.
-#include "tools/shardc/diff/Diff.h"
+#include "tools/shardc-diff/Diff.h"
 
 #include "runtime/TrainerFile.h"
 #include "runtime/base/Error.h"

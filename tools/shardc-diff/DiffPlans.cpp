@@ -4,7 +4,7 @@
 #include "runtime/base/Error.h"
 #include "runtime/base/Hash.h"
 #include "runtime/base/Text.h"
-#include "tools/shardc/diff/Diff.h"
+#include "tools/shardc-diff/Diff.h"
 
 #include <algorithm>
 #include <map>
@@ -23,13 +23,6 @@ std::string productText(const auto &sizes) {
   for (int64_t size : sizes)
     text += concat(text.empty() ? "" : "x", size);
   return text;
-}
-
-std::string precisionText(const plan::Precision &of) {
-  return concat("parameters ", dtypeName(of.parameters()), ", gradients ",
-                dtypeName(of.gradients()), ", loss ", dtypeName(of.loss()),
-                ", masters ",
-                of.split_master() ? "split" : dtypeName(of.master()));
 }
 
 std::string lossText(const plan::Loss &loss) {
@@ -100,8 +93,16 @@ std::vector<Row> rowsOf(const plan::Plan &a, const plan::Plan &b) {
   add("target", [](const Plan &of) { return of.target().name(); });
   add("mesh", [](const Plan &of) { return productText(of.mesh().dims()); });
   add("strategy", [](const Plan &of) { return of.mesh().strategy(); });
-  add("precision",
-      [](const Plan &of) { return precisionText(of.precision()); });
+  add("precision: parameters",
+      [](const Plan &of) { return dtypeName(of.precision().parameters()); });
+  add("precision: gradients",
+      [](const Plan &of) { return dtypeName(of.precision().gradients()); });
+  add("precision: loss",
+      [](const Plan &of) { return dtypeName(of.precision().loss()); });
+  add("precision: masters", [](const Plan &of) {
+    return of.precision().split_master() ? "split"
+                                         : dtypeName(of.precision().master());
+  });
   add("inputs of a rank", inputText);
   add("loss", [](const Plan &of) { return lossText(of.loss()); });
   add("optimizer", [](const Plan &of) { return of.optimizer().kind(); });
@@ -166,11 +167,22 @@ std::vector<std::string> otherBits(const plan::Plan &a, const plan::Plan &b,
                                    const std::vector<Row> &rows) {
   std::vector<std::string> why;
   static const std::set<std::string> always = {
-      "model", "target",    "precision",       "loss",
-      "drawn", "optimizer", "trained elements"};
+      "model", "target", "loss", "drawn", "optimizer", "trained elements"};
+  // Split masters are float32, of the same bits.
+  auto isPrecision = [](const Row &row) {
+    return row.what.starts_with("precision") &&
+           !(row.what == "precision: masters" &&
+             std::set{row.a, row.b} ==
+                 std::set<std::string>{"float32", "split"});
+  };
+  bool isOtherPrecision = false;
   for (const Row &row : rows)
     if (row.differs() && always.contains(row.what))
       why.push_back(row.what);
+    else if (row.differs() && isPrecision(row))
+      isOtherPrecision = true;
+  if (isOtherPrecision)
+    why.push_back("precision");
   const int64_t samples[] = {samplesOf(a) * a.mesh().ranks(),
                              samplesOf(b) * b.mesh().ranks()};
   if (samples[0] != samples[1])
