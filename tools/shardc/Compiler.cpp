@@ -21,6 +21,7 @@
 #include "tools/shardc/Pareto.h"
 #include "tools/shardc/Printable.h"
 #include "tools/shardc/Remarks.h"
+#include "tools/shardc/ReportPage.h"
 #include "tools/shardc/Reports.h"
 #include "tools/shardc/TargetProgram.h"
 #include "tools/shardc/TimelineFile.h"
@@ -88,14 +89,17 @@ private:
   bool runTargets();
   /// Plans each policy of --remat pareto, and says what it takes.
   bool comparePolicies();
-  /// Plans again for the first target, with other options of the same model;
-  /// nothing where that is an error, which is not printed.
-  std::optional<CompileReport> planAgain(const Options &changed);
+  /// Plans again for a target, with other options of the same model; nothing
+  /// where that is an error, which is not printed.
+  std::optional<CompileReport> planAgain(const Options &changed,
+                                         const TargetProgram &target);
   EmitOptions emission();
   bool emit(TargetProgram &program);
   bool writeTrainer();
   /// Writes and prints what was resolved.
   bool writeReport();
+  /// Writes --report FILE.html.
+  bool writeReportPage();
   bool fail(llvm::Error error);
 
   const Options &options;
@@ -269,7 +273,9 @@ bool Compiler::runTargets() {
   for (size_t i = 0; i < programs.size();) {
     TargetProgram &program = *programs[i];
     bool isLast = i + 1 == programs.size();
-    if (!program.run(isLast ? std::move(module) : module->clone()))
+    // A page compares plans, which are made of what was imported.
+    bool isNeeded = !isLast || reportsAsPage(options);
+    if (!program.run(isNeeded ? module->clone() : std::move(module)))
       return false;
     // What a rank takes is known of a plan that is emitted.
     if (options.compileTo == Phase::Plan && !options.memoryLimit.empty() &&
@@ -320,7 +326,9 @@ bool Compiler::explain() {
   auto step = program.record();
   if (!step)
     return fail(step.takeError());
-  auto again = [this](const Options &changed) { return planAgain(changed); };
+  auto again = [&](const Options &changed) {
+    return planAgain(changed, program);
+  };
   if (options.what == "oom") {
     llvm::outs() << printableLines(outOfMemory(options, program.report, again));
     return true;
@@ -335,11 +343,12 @@ bool Compiler::explain() {
   return true;
 }
 
-std::optional<CompileReport> Compiler::planAgain(const Options &changed) {
+std::optional<CompileReport> Compiler::planAgain(const Options &changed,
+                                                 const TargetProgram &target) {
   KeptDiagnostics kept(/*keepsWarnings=*/true);
   llvm::scope_exit forget([this] { diagnostics.forgetErrors(); });
   Compilation alone{changed, context, diagnostics, wholeTime};
-  TargetProgram program(alone, programs.front()->name(), "");
+  TargetProgram program(alone, target.name(), "");
   if (!program.resolveTarget() || !program.run(module->clone()) ||
       !program.plan(emission()))
     return std::nullopt;
@@ -419,6 +428,31 @@ bool Compiler::writeReport() {
         {program->name(), program->report, program->compiledKernels()});
   }
   llvm::Error error = shardc::writeReport(options, reports, imported);
+  if (error)
+    return fail(std::move(error));
+  return !reportsAsPage(options) || writeReportPage();
+}
+
+bool Compiler::writeReportPage() {
+  std::vector<ReportedPlan> plans;
+  for (const auto &program : programs) {
+    auto step = program->record();
+    if (!step)
+      return fail(step.takeError());
+    std::vector<ParetoPoint> points;
+    addPoint(points, options.remat, program->report);
+    for (const std::string &policy : paretoPolicies()) {
+      Options changed = options;
+      changed.remat = policy;
+      changed.memoryLimit = "";
+      if (policy != options.remat)
+        if (auto report = planAgain(changed, *program))
+          addPoint(points, policy, *report);
+    }
+    plans.push_back({program->name(), program->report, std::move(*step),
+                     std::move(points)});
+  }
+  llvm::Error error = writeFile(options.report, reportPage(options, plans));
   return !error || fail(std::move(error));
 }
 

@@ -212,8 +212,11 @@ void declareInspection(OptionTable &table, Said &said,
                phasesText());
   table.value("--dump-phases-to", "DIR", said.options.dumpPhasesTo,
               "write the IR after every phase into this folder");
-  table.value("--report", "FILE.json", said.options.report,
-              "write what was resolved as JSON");
+  table.value("--report", "FILE.json|html", said.options.report,
+              "write what was resolved as JSON, or as a page that needs no "
+              "network: memory over a step and whose it is, when what runs, "
+              "memory against time for the policies of --remat, units and "
+              "collectives");
   table.value("--timeline", "FILE.json|svg|html", said.options.timeline,
               "write when a step computes and communicates by the cluster's "
               "times: a trace for Perfetto and chrome://tracing, or a picture");

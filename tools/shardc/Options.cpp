@@ -191,6 +191,9 @@ void checkTrainer(const Said &said) {
          ": plans no memory; drop --memory-limit");
   if (options.offload != "none" && said.compileTo != "plan")
     fail("--compile-to ", said.compileTo, ": plans no memory; drop --offload");
+  if (options.remat == "pareto" && options.report.ends_with(".html"))
+    fail("--remat pareto: writes JSON alone; a page of --report has the same "
+         "points beside a plan of another --remat");
   if (options.printIr && !options.report.empty())
     fail("--compile-to ", said.compileTo, ": makes no report; drop --report");
 }

@@ -3,6 +3,7 @@
 
 #include "tools/shardc/Files.h"
 #include "tools/shardc/Printable.h"
+#include "tools/shardc/ReportPage.h"
 
 #include "passes/analyses/CostModel.h"
 #include "passes/fsdp/FSDP.h"
@@ -116,7 +117,7 @@ static llvm::json::Object toJson(const TargetReport &report) {
 
 llvm::Error writeReport(const Options &options, ArrayRef<TargetReport> reports,
                         const onnx::ImportDiagnostics &imported) {
-  if (!options.report.empty()) {
+  if (!options.report.empty() && !reportsAsPage(options)) {
     llvm::json::Object object = toJson(reports.front());
     object["guessed_roles"] = rolesToJson(imported.roles);
     object["parameters_not_in_graph"] =
