@@ -16,8 +16,8 @@ Operand drawn(Emitter &emit, const Operand &input, double rate, int64_t site) {
        emit.named("site", site)});
 }
 
-/// torch's exporter by tracing writes the dropout of
-/// scaled_dot_product_attention so, and only in train mode, where PyTorch drops.
+/// torch's exporters write the dropout of scaled_dot_product_attention so, and
+/// only in train mode, where PyTorch drops.
 void warnOfMissingMode(NodeContext &context) {
   if (!context.has(1) || context.has(2) || !context.input(1).isConstant() ||
       !context.input(1).isFloat() || context.input(1).host().elements() != 1 ||
@@ -26,8 +26,8 @@ void warnOfMissingMode(NodeContext &context) {
     return;
   context.warning(
       "has a ratio and no training_mode, so by ONNX it drops nothing, and so "
-      "do others like it; where the model should drop there, as attention's "
-      "probabilities in an export by tracing, export with dynamo=True or "
+      "do others like it; where the model should drop there, as "
+      "scaled_dot_product_attention does, export with shardc export or "
       "attn_implementation=\"eager\"");
 }
 

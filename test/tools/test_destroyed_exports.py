@@ -37,7 +37,7 @@ EXPORTS = {
     ),
     "attention-dropout-traced": (
         "a dropout of attention's probabilities",
-        ["node '/Dropout'", "drops nothing", "dynamo=True"],
+        ["node '/Dropout'", "drops nothing", "export with shardc export or"],
     ),
     "dropout-opset-11": ("a dropout", ["node '/drop/Dropout'", "drops nothing", "a later opset"]),
     "padding-index-traced": (

@@ -18,10 +18,12 @@ TRAINING = os.path.dirname(HERE)
 sys.path[:0] = [HERE, TRAINING, os.path.join(TRAINING, "..", "..", "tools", "python")]
 
 import numpy as np  # noqa: E402
+import onnx  # noqa: E402
 import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
 from safetensors.torch import load_file  # noqa: E402
 
+import drawn_dropout  # noqa: E402
 import zoo  # noqa: E402
 from shardc import Error, programs, sources, tasks  # noqa: E402
 from shardc.export import export  # noqa: E402
@@ -32,6 +34,7 @@ MESHES = {"1": 1, "2": 2, "4": 4, "2x2": 4}
 SETTINGS = {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.01}
 FLAGS = ["--lr", "1e-3", "--betas", "0.9,0.999", "--eps", "1e-8", "--weight-decay", "0.01"]
 EXPORTERS = ("dynamo", "tracing")
+DRAWN = ("Dropout", "RandomUniformLike", "Bernoulli")
 
 
 def moved(source):
@@ -131,8 +134,8 @@ def loss_of(source, logits, labels):
     return F.cross_entropy(logits.reshape(-1, logits.shape[-1]), labels.reshape(-1))
 
 
-def torch_run(source, data, steps):
-    """(losses, {name: the first gradient}, {name: a running statistic at the end}) in float64."""
+def torch_run(source, data, steps, begin=lambda step: None):
+    """`begin` is called before each step. (losses, {name: the first gradient}, {name: a running statistic at the end}) in float64."""
     module = source.module
     kept = {name: value.clone() for name, value in module.state_dict().items()}
     module.double()
@@ -145,6 +148,7 @@ def torch_run(source, data, steps):
     losses, gradients = [], {}
     with everything_in_float64():
         for step in range(steps):
+            begin(step)
             result = module(**inputs)
             if source.loss:
                 logits = result if isinstance(result, torch.Tensor) else result.logits
@@ -268,15 +272,33 @@ def compare(name, exporter, folder):
 
 
 def as_is(name, folder):
-    """With its own dropout: three steps in float32, whose losses are numbers."""
+    """With its own dropout, whose masks PyTorch takes from the same numbers: three steps on two
+    ranks. What drops within itself, where no mask can be given, has to run."""
+    alone = zoo.ARCHITECTURES[name].alone
     try:
         made = export(source_of(name, "dynamo", as_is=True), os.path.join(folder, "as-is.onnx"))
         source = made.source
         data = zoo.data_of(name, source, zoo.BATCH)
-        losses, *_ = train(made, source, folder, "2", 2, data, 3, "float32")
+        losses, gradients, _ = train(
+            made, source, folder, *("1", 1) if alone else ("2", 2), data, 3
+        )
+        sites = drawn_dropout.Sites(zoo.BATCH)
+        with drawn_dropout.drawn_by(sites, source.module):
+            wanted, expected, _ = torch_run(source, data, 3, sites.begin)
+        drawn = sum(node.op_type in DRAWN for node in onnx.load(made.path).graph.node)
+        if drawn != sites.next:
+            return {"outcome": "ok" if all(np.isfinite(losses)) else "no numbers", "sites": None}
+        result = {
+            "outcome": "ok",
+            "sites": drawn,
+            "loss": max(abs(a - b) / abs(b) for a, b in zip(losses, wanted)),
+            "gradient": difference(source, expected, gradients),
+        }
     except Error as error:
         return {"outcome": "refused", "why": str(error)}
-    return {"outcome": "ok" if all(np.isfinite(losses)) else "no numbers"}
+    if result["loss"] > LOSS or result["gradient"] > GRADIENT:
+        result["outcome"] = "other numbers"
+    return result
 
 
 def main(folder, names):

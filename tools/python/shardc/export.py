@@ -235,6 +235,30 @@ def _tracing(source, outputs, path, opset):
         onnx.save(model, path)
 
 
+def _keep_dropout(path):
+    """Has every dropout of a module in train mode drop: both exporters leave that of
+    scaled_dot_product_attention without its training_mode, and by ONNX it drops nothing then."""
+    import onnx
+
+    model = onnx.load(path, load_external_data=False)
+    true = onnx.helper.make_tensor("", onnx.TensorProto.BOOL, [], [True])
+    changed = False
+    for body in [model.graph, *model.functions]:
+        name = "shardc.training_mode"
+        without = [
+            node
+            for node in body.node
+            if node.op_type == "Dropout" and node.domain == "" and len(node.input) == 2
+        ]
+        for node in without:
+            node.input.append(name)
+        if without:
+            body.node.insert(0, onnx.helper.make_node("Constant", [], [name], value=true))
+            changed = True
+    if changed:
+        onnx.save(model, path)
+
+
 def _tell_padding(module, graph):
     """Says on each node that reads an embedding with a padding_idx what the dynamo exporter says
     there, since the older one leaves no trace of it; whether there is any."""
@@ -289,6 +313,8 @@ def _export(source, path, exporter, opset):
             raise
         except Exception as error:  # the exporter's own, of any kind
             raise Error(f"torch.onnx.export ends with {_said(error)}")
+        if source.module.training:
+            _keep_dropout(made)
         graph = onnx.load(made, load_external_data=False).graph
         found = checks.check(source.module, graph, folder, _used(program, source))
         for name in sorted(os.listdir(folder), reverse=True):  # the values before the file
