@@ -7,6 +7,7 @@ import types
 import unittest
 
 import numpy as np
+import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from tool_test import ROOT
@@ -89,6 +90,32 @@ class Checks(unittest.TestCase):
     def test_many_are_counted(self):
         module = Module(**{f"p{i}": parameter([i]) for i in range(10)})
         self.assertIn("p7 and 2 more", self.error(module, graph(q=[0])))
+
+    def test_dropouts_of_a_module_in_train_mode_drop(self):
+        ratio = numpy_helper.from_array(np.asarray(0.1, np.float32), "ratio")
+        mode = numpy_helper.from_array(np.asarray(False), "mode")
+        value = lambda name: helper.make_tensor_value_info(name, TensorProto.FLOAT, [2])
+        nodes = [
+            helper.make_node("Dropout", ["x", "ratio"], ["y"]),
+            helper.make_node("Dropout", ["y", "ratio", "mode"], ["z"]),
+        ]
+        body = helper.make_function(
+            *("own", "attend", ["a", "r"], ["b"]),
+            [helper.make_node("Dropout", ["a", "r"], ["b"])],
+            [helper.make_opsetid("", 17)],
+        )
+        made = helper.make_graph(nodes, "g", [value("x")], [value("z")], [ratio, mode])
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "m.onnx")
+            onnx.save(helper.make_model(made, functions=[body]), path)
+            export._keep_dropout(path)
+            model = onnx.load(path)
+        for nodes in (model.graph.node, model.functions[0].node):
+            (true,) = [node for node in nodes if node.op_type == "Constant"]
+            self.assertTrue(numpy_helper.to_array(true.attribute[0].t))
+            first = next(node for node in nodes if node.op_type == "Dropout")
+            self.assertEqual(first.input[2], true.output[0])
+        self.assertEqual(model.graph.node[2].input[2], "mode")
 
     def test_patterns_find_what_is_frozen_alone(self):
         trained = ["body.0.bias", "head.weight", "embedding.weight"]

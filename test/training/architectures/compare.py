@@ -135,7 +135,8 @@ def loss_of(source, logits, labels):
 
 
 def torch_run(source, data, steps, begin=lambda step: None):
-    """`begin` is called before each step. (losses, {name: the first gradient}, {name: a running statistic at the end}) in float64."""
+    """(losses, {name: the first gradient}, {name: a running statistic at the end}) in float64;
+    `begin` is called before each step."""
     module = source.module
     kept = {name: value.clone() for name, value in module.state_dict().items()}
     module.double()
