@@ -120,7 +120,7 @@ one ; threads too few; NUMBERS; threads|cuLaunchKernel of relu|1|0|-32
 one ; a block too few; NUMBERS; blocks|cuLaunchKernel of column_sums|1|0|-1
 # captures
 one ; an allocation in a capture; CAPTURE; before|cuLaunch*relu*capture|1|0|cuMemAlloc
-one ; an allocation in a step; ALLOCATION; before|cuMemcpyHtoDAsync of 48|3|0|cuMemAlloc
+one ; an allocation in a step; ALLOCATION; before|cuMemcpyHtoDAsync of 48|6|0|cuMemAlloc
 one ; a synchronisation in a capture; CAPTURE; before|cuLaunch*relu*capture|1|0|cuStreamSynchronize
 one ; a query in a capture; CAPTURE; before|cuLaunch*relu*capture|1|0|cuStreamQuery
 one ; the host awaits an event of a capture; CAPTURE; before|cuLaunch*capt|1|0|cuEventSynchronize

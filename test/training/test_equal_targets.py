@@ -199,7 +199,7 @@ class EqualTargets(unittest.TestCase):
                 with self.subTest(model=name, precision=precision):
                     dims = [f"--dim={dim}={size}" for dim, size in model.dims(2).items()]
                     words = [*dims, "--loss", model.loss(), "--mesh", "2", "--precision", precision]
-                    words += ["--target", TARGETS["cuda"], "-q", "-o", "m.trainer"]
+                    words += ["--target", TARGETS["cuda"], "-q", "--kernels", "k"]
                     result = self.run_here(SHARDC, model.onnx, *words)
                     self.assertEqual(result.returncode, 0, result.stderr)
 
@@ -212,7 +212,7 @@ class EqualTargets(unittest.TestCase):
                 file.write(packed.read())
             flags = record["exporters"]["dynamo"]["flags"]
             words = ["--dim", f"batch={record['samples']}", *flags, "--init", "random"]
-            words += ["--target", TARGETS["cuda"], "-q", "-o", "m.trainer"]
+            words += ["--target", TARGETS["cuda"], "-q", "--kernels", "k"]
             with self.subTest(os.path.basename(path)):
                 result = self.run_here(SHARDC, "m.onnx", *words)
                 self.assertEqual(result.returncode, 0, result.stderr)
