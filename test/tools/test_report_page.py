@@ -3,15 +3,14 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import unittest
 
+from browser import document, needs_browser
 from tool_test import MODELS, SHARDC, ToolTest, run
 
 MODEL = os.path.join(MODELS, "s2-llama-tiny-causal", "model.onnx")
 FLAGS = ["--dim", "batch=2", "--dim", "sequence=64", "--mesh", "2", "--buffer", "rotary"]
 FLAGS += ["--loss", "cross-entropy:logits=logits,labels=labels,shift=1", "--threads-per-rank", "1"]
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 DATA = re.compile(r'<script type="application/json" id="data">(.*?)</script>', re.DOTALL)
 
 
@@ -103,20 +102,12 @@ class ReportPage(ToolTest):
         )
         self.assert_one_error(result, "shardc", "--remat pareto: writes JSON alone")
 
-    @unittest.skipUnless(CHROMIUM, "draws the page with Chromium, where that is installed")
+    @needs_browser
     def test_a_browser_draws_it(self):
         (plan,) = self.data(self.compile("r.html"))["plans"]
-        process = subprocess.run(
-            [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
-            + ["--virtual-time-budget=2000", f"--user-data-dir={self.path('profile')}"]
-            + [f"file://{self.path('r.html')}"],
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-        dom = process.stdout
+        dom, said = document(self.path("r.html"), self.path("profile"))
         drawn = set(re.findall(r'<path class="kind" data-kind="(\w+)"', dom))
-        self.assertEqual(drawn, {buffer["kind"] for buffer in plan["buffers"]}, process.stderr)
+        self.assertEqual(drawn, {buffer["kind"] for buffer in plan["buffers"]}, said)
         for path in re.findall(r'<path [^>]*d="([^"]*)"', dom):
             self.assertRegex(path, r"^M[\d.,L-]+Z?$")
         self.assertEqual(len(re.findall(r'<circle class="point', dom)), len(plan["pareto"]))

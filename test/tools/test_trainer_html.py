@@ -8,10 +8,10 @@ import subprocess
 import time
 import unittest
 
+from browser import document, needs_browser
 from tool_test import MODELS, SHARDC, ToolTest, run
 
 MODEL = os.path.join(MODELS, "gpt2-tiny")
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 SCRIPT = re.compile(r'<script type="application/json" id="run">(.*?)</script>', re.DOTALL)
 CURVES = {
     "loss": "loss",
@@ -176,7 +176,7 @@ class TrainerHtml(ToolTest):
         self.train("--html", self.path("run.html"), "--dry-run")
         self.assertEqual(self.page(), before)
 
-    @unittest.skipUnless(CHROMIUM, "draws the page with Chromium, where that is installed")
+    @needs_browser
     def test_a_browser_draws_the_curves(self):
         flags = ("--eval-every", 4, "--metrics", self.path("m.jsonl"))
         self.train("--html", self.path("run.html"), *flags)
@@ -200,16 +200,8 @@ class TrainerHtml(ToolTest):
         return sorted(re.search(r'data-curve="(\w+)"', path)[1] for path in found)
 
     def assert_drawn(self, name, kind, count):
-        process = subprocess.run(
-            [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
-            + ["--virtual-time-budget=2000", f"--user-data-dir={self.path('profile')}"]
-            + [f"file://{self.path(name)}"],
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-        dom = process.stdout
-        self.assertEqual(self.drawn(dom, kind), sorted([*CURVES, "eval_loss"]), process.stderr)
+        dom, said = document(self.path(name), self.path("profile"))
+        self.assertEqual(self.drawn(dom, kind), sorted([*CURVES, "eval_loss"]), said)
         for path in re.findall(r'<path class="curve [^>]* d="([^"]*)"', dom):
             self.assertRegex(path, r"^M[\d.,L-]+$")
         return dom

@@ -4,6 +4,7 @@ import tempfile
 import unittest
 
 import numpy as np
+from onnx import helper
 
 from reference import SHARDC, command, read_metrics, read_safetensors
 
@@ -17,6 +18,24 @@ def initial():
         "w0": random.standard_normal((FEATURES, HIDDEN)) / 2,
         "w1": random.standard_normal((HIDDEN, OUT)) / 4,
     }
+
+
+def written(nodes, values, dtype, opset, changes=()):
+    """The ONNX file of nodes that make "loss" from "x"; of `changes`, each replaces the node that
+    gives a value by others."""
+    for at, other in changes:
+        index = next(i for i, each in enumerate(nodes) if at in each.output)
+        nodes[index : index + 1] = other
+    graph = helper.make_graph(
+        nodes,
+        "net",
+        [helper.make_tensor_value_info("x", dtype, ["batch", LENGTH, FEATURES])],
+        [helper.make_tensor_value_info("loss", dtype, [])],
+        values,
+    )
+    return helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8
+    ).SerializeToString()
 
 
 class DrawnRuns(unittest.TestCase):

@@ -6,7 +6,7 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 from dropout_masks import masks
-from drawn_runs import FEATURES, GLOBAL, HIDDEN, LENGTH, OUT, RATE, SEED, DrawnRuns, initial
+from drawn_runs import GLOBAL, HIDDEN, LENGTH, OUT, RATE, SEED, DrawnRuns, initial, written
 from emulated_cuda import emulated
 from reference import CommandFailed, read_metrics
 
@@ -58,19 +58,7 @@ def model(kind=np.float64, changes=()):
     ]
     values.append(numpy_helper.from_array(np.asarray(2, kind), "two"))
     values.append(numpy_helper.from_array(np.asarray(0.5, kind), "middle"))
-    for at, other in changes:
-        index = next(i for i, each in enumerate(nodes) if at in each.output)
-        nodes[index : index + 1] = other
-    graph = helper.make_graph(
-        nodes,
-        "net",
-        [helper.make_tensor_value_info("x", dtype, ["batch", LENGTH, FEATURES])],
-        [helper.make_tensor_value_info("loss", dtype, [])],
-        values,
-    )
-    return helper.make_model(
-        graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8
-    ).SerializeToString()
+    return written(nodes, values, dtype, 18, changes)
 
 
 def drawn(step):

@@ -5,7 +5,7 @@ import unittest
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-from drawn_runs import FEATURES, GLOBAL, HIDDEN, LENGTH, RATE, SEED, DrawnRuns, initial
+from drawn_runs import FEATURES, GLOBAL, HIDDEN, LENGTH, RATE, SEED, DrawnRuns, initial, written
 from dropout_masks import EVALUATION, numbers
 from emulated_cuda import emulated
 from reference import CommandFailed, command, read_metrics
@@ -45,19 +45,7 @@ def model(kind=np.float64, changes=()):
         node("ReduceMean", ["square"], ["mean"], keepdims=0),
         node("Add", ["mean", "share"], ["loss"]),
     ]
-    for at, other in changes:
-        index = next(i for i, each in enumerate(nodes) if at in each.output)
-        nodes[index : index + 1] = other
-    graph = helper.make_graph(
-        nodes,
-        "net",
-        [helper.make_tensor_value_info("x", dtype, ["batch", LENGTH, FEATURES])],
-        [helper.make_tensor_value_info("loss", dtype, [])],
-        values,
-    )
-    return helper.make_model(
-        graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8
-    ).SerializeToString()
+    return written(nodes, values, dtype, 17, changes)
 
 
 def forward(rows, values, step, first=0):

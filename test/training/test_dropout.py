@@ -6,7 +6,7 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 from dropout_masks import masks, threefry2x32
-from drawn_runs import FEATURES, GLOBAL, HIDDEN, LENGTH, OUT, RATE, SEED, DrawnRuns, initial
+from drawn_runs import GLOBAL, HIDDEN, LENGTH, OUT, RATE, SEED, DrawnRuns, initial, written
 from emulated_cuda import emulated
 from reference import CommandFailed, read_metrics
 
@@ -58,16 +58,7 @@ def model(rates, dtype=TensorProto.DOUBLE, mask_output=False):
         nodes.append(helper.make_node("Add", ["square", "share"], ["both"]))
         last = "both"
     nodes.append(helper.make_node("ReduceMean", [last], ["loss"], keepdims=0))
-    graph = helper.make_graph(
-        nodes,
-        "net",
-        [helper.make_tensor_value_info("x", dtype, ["batch", LENGTH, FEATURES])],
-        [helper.make_tensor_value_info("loss", dtype, [])],
-        values,
-    )
-    return helper.make_model(
-        graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8
-    ).SerializeToString()
+    return written(nodes, values, dtype, 18)
 
 
 def drawn(step, rates):
