@@ -353,7 +353,7 @@ Options parseOptions(int argc, const char *const *argv,
   declareSelfTest(flags, options);
   program.footer = (plan ? inputsText(*plan) + "\n" : "") +
                    "With MLFLOW_TRACKING_URI set, the run reports to that "
-                   "server of MLflow (docs/running.md).\n";
+                   "server of MLflow (docs/metrics.md).\n";
 
   Settings settings(flags, program, argc, argv);
   std::string model = plan ? plan->model() : "no model";
