@@ -2,6 +2,7 @@
 #include "runtime/metrics/HtmlPage.h"
 
 #include "runtime/base/Error.h"
+#include "runtime/base/JsonInHtml.h"
 #include "runtime/files/OutputFile.h"
 #include "runtime/metrics/Process.h"
 
@@ -27,10 +28,7 @@ constexpr std::string_view opening =
 
 /// JSON that ends no element of HTML, whatever its texts hold.
 std::string inHtml(const Json &json) {
-  std::string text;
-  for (char c : json.dump(-1, ' ', true, Json::error_handler_t::replace))
-    text += c == '<' ? std::string("\\u003c") : std::string(1, c);
-  return text;
+  return jsonInHtml(json.dump(-1, ' ', true, Json::error_handler_t::replace));
 }
 
 } // namespace

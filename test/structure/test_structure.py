@@ -96,6 +96,7 @@ SHARED_WITH_RUNTIME = {
     "runtime/plan.pb.h",
     "runtime/Container.h",
     "runtime/base/ExactSum.h",
+    "runtime/base/JsonInHtml.h",
     "runtime/base/SplitMaster.h",
     "runtime/cuda/ScoresInMemory.h",
     "runtime/cuda/kernels/CrossEntropyParameters.h",

@@ -1,6 +1,8 @@
 // The page's data; what draws them is report/page.html.
 #include "tools/shardc/ReportPage.h"
 
+#include "runtime/base/JsonInHtml.h"
+
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
@@ -57,14 +59,6 @@ static json::Object toJson(const ReportedPlan &plan) {
       {"pareto", toJson(plan.points)}};
 }
 
-/// JSON that may stand in a script.
-static std::string scriptText(json::Value value) {
-  std::string text = formatv("{0}", value).str(), safe;
-  for (char c : text)
-    safe += c == '<' ? "\\u003c" : std::string(1, c);
-  return safe;
-}
-
 std::string reportPage(const Options &options, ArrayRef<ReportedPlan> plans) {
   json::Array list;
   for (const ReportedPlan &plan : plans)
@@ -74,7 +68,10 @@ std::string reportPage(const Options &options, ArrayRef<ReportedPlan> plans) {
       {"about", "mesh " + options.mesh + ", " + options.precision},
       {"plans", std::move(list)}};
   auto [before, after] = page.split("%data%");
-  return before.str() + scriptText(std::move(data)) + after.str();
+  return before.str() +
+         runtime::jsonInHtml(
+             formatv("{0}", json::Value(std::move(data))).str()) +
+         after.str();
 }
 
 } // namespace shardc
