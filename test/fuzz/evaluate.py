@@ -38,15 +38,17 @@ def step_noise(value, key, relative):
 
 class Written:
     """The program by numpy. noise: each float result is wrong by up to this, relatively, which
-    shows what rounding to a type can do."""
+    shows what rounding to a type can do. folds: what is known while compiling has the file's
+    types."""
 
-    def __init__(self, program, parts, wide=np.longdouble, noise=0.0, seed=0):
+    def __init__(self, program, parts, wide=np.longdouble, noise=0.0, seed=0, folds=True):
         self.program = program
         self.parts = parts
         self.wide = wide
         self.noise = noise
         self.seed = seed
-        kept, self.known = program.needed([program.loss.value]), program.known()
+        kept = program.needed([program.loss.value])
+        self.known = program.known() if folds else set()
         self.nodes = [n for n in program.nodes if any(o in kept for o in n.outputs)]
         shared = {
             name: as_array(t, v, wide)
@@ -141,6 +143,20 @@ class Written:
         slope = (16 * central[1] - central[4]) / 15
         return float(slope), bool(smooth), float(abs(central[1] - central[4]))
 
+    def one_sided_slopes(self, name, direction):
+        """The smaller and the larger of the derivatives to both sides."""
+        at = as_array("f64", self.program.parameters[name][1], self.wide)
+        direction = np.asarray(direction, self.wide)
+        value = {
+            h: self.with_parameter(name, at + self.wide(h * STEP) * direction)
+            for h in (-2, -1, 1, 2)
+        }
+        sides = [
+            (4 * value[h] - value[2 * h] - 3 * self.loss) / (2 * h * self.wide(STEP))
+            for h in (-1, 1)
+        ]
+        return float(min(sides)), float(max(sides))
+
 
 def hash_of(text):
     """A number of a name that is the same in every run."""
@@ -202,14 +218,15 @@ def rounding_mode(noise, seed):
     return Rounding()
 
 
-def rounded_by_torch(program, parts, noise, seed):
+def rounded_by_torch(program, parts, noise, seed, folds=True):
     """The same as by_torch, with a relative error in every result, backward's included."""
     with rounding_mode(noise, seed):
-        return by_torch(program, parts)
+        return by_torch(program, parts, folds=folds)
 
 
-def by_torch(program, parts, noise=0.0, seed=0):
-    """(loss, {parameter: gradient}) by torch in float64. noise: of each result of a node."""
+def by_torch(program, parts, noise=0.0, seed=0, folds=True):
+    """(loss, {parameter: gradient}) by torch in float64. noise: of each result of a node; folds as
+    of Written."""
     import torch
 
     import torch_ops_carried  # noqa: F401
@@ -220,7 +237,8 @@ def by_torch(program, parts, noise=0.0, seed=0):
     from torch_ops import OPS as TORCH, tensor
 
     torch.set_num_threads(1)
-    kept, known = program.needed([program.loss.value]), program.known()
+    kept = program.needed([program.loss.value])
+    known = program.known() if folds else set()
     nodes = [n for n in program.nodes if any(o in kept for o in n.outputs)]
     parameters = {
         name: tensor(v, t).requires_grad_()

@@ -21,6 +21,7 @@ SHARDC = os.path.join(os.environ.get("SHARDC_BUILD", os.path.join(ROOT, "build")
 # Relative error that one rounding of the type makes.
 ROUNDING = {"float64": 2.0**-53, "float32": 2.0**-24, "bf16": 2.0**-9, "float16": 2.0**-12}
 EXACT, TAKEN = 1e-8, 1e-6
+MOST_KINKS = 64  # of one gradient
 LIMIT = 60  # seconds for a compilation, and for a step
 EMULATED_LIMIT = 600  # on emulated GPUs, whose kernels are compiled for this machine first
 RAW = re.compile(
@@ -250,36 +251,42 @@ class Judge:
         )
 
     def compare(self, case, work, loss, exported, output):
-        program, configuration = case.program, case.configuration
-        precision = re.match(r"(?:param=)?(\w+)", configuration.precision).group(1)
-        unit = ROUNDING[precision]
-        written = Written(program, configuration.parts(), np.longdouble)
+        gradients, finding = self.gradients(case, work, exported, output)
+        finding = finding or self.weights(case.program, work)
+        if finding:
+            return finding
+        finding = self.numbers(case, loss, gradients)
+        if finding and case.configuration.precision != "float64":
+            finding = self.numbers(case, loss, gradients, seeds=24)
+        if finding and case.program.folds_inexactly():
+            # Of what is known while compiling more than one rounding is the compiler's own affair.
+            return self.numbers(case, loss, gradients, seeds=24, folds=False) and finding
+        return finding
+
+    def numbers(self, case, loss, gradients, seeds=3, folds=True):
+        """None, or a finding. seeds: how many runs say what rounding does; folds as of Written."""
+        program, parts = case.program, case.configuration.parts()
+        precision = re.match(r"(?:param=)?(\w+)", case.configuration.precision).group(1)
+        unit = ROUNDING[precision] if precision != "float64" else 0
+        written = Written(program, parts, np.longdouble, folds=folds)
         expected = float(written.loss)
-        noisy = (
-            [
-                Written(program, configuration.parts(), np.float64, unit * 4, seed)
-                for seed in range(3)
-            ]
-            if precision != "float64"
-            else []
-        )
+        noisy = [
+            Written(program, parts, np.float64, unit * 4, seed, folds)
+            for seed in range(seeds if unit else 0)
+        ]
         self.exact = TAKEN if program.takes_constants else EXACT
         allowed = self.exact * max(abs(expected), 1e-3 * sum_of_sizes(written))
         if noisy:
             allowed = 8 * max(abs(float(n.loss) - expected) for n in noisy) + 16 * unit * max(
                 1, abs(expected)
             )
-        gradients, finding = self.gradients(case, work, exported, output)
-        if finding:
-            return finding
         if not abs(loss - expected) <= allowed:
-            if self.is_at_a_step(program, configuration, loss, expected):
+            if self.is_at_a_step(program, case.configuration, loss, expected):
                 return None
             return Finding("loss", f"is {loss!r}, expected {expected!r}, bound {allowed:.3g}")
-        if finding := self.weights(program, work):
-            return finding
-        check = self.by_torch if self.torch else self.by_differences
-        return check(case, written, noisy, gradients, unit if noisy else 0, expected)
+        if self.torch:
+            return self.by_torch(case, written, gradients, unit, expected, seeds, folds)
+        return self.by_differences(case, written, noisy, gradients, unit, expected)
 
     @staticmethod
     def is_at_a_step(program, configuration, loss, expected):
@@ -376,17 +383,17 @@ class Judge:
                     )
         return None
 
-    def by_torch(self, case, written, noisy, gradients, unit, loss):
+    def by_torch(self, case, written, gradients, unit, loss, seeds, folds):
         program, parts = case.program, case.configuration.parts()
-        theirs, expected = by_torch(program, parts)
+        theirs, expected = by_torch(program, parts, folds=folds)
         if not abs(theirs - loss) <= 1e-11 * max(1, abs(loss), 1e-3 * sum_of_sizes(written)):
             return Finding("reference", f"loss is {theirs!r} by torch, {loss!r} by numpy")
         largest = max((np.max(np.abs(g), initial=0) for g in expected.values()), default=0)
         shaken = (
             [
-                by(program, parts, unit * 4, seed)[1]
+                by(program, parts, unit * 4, seed, folds)[1]
                 for by in (by_torch, rounded_by_torch)
-                for seed in range(3)
+                for seed in range(seeds)
             ]
             if unit
             else []
@@ -395,7 +402,7 @@ class Judge:
             true = expected[name]
             size = np.max(np.abs(true), initial=0)
             allowed = self.exact * size + 1e-11 * (1 + largest)
-            error = np.max(np.abs(gradient - true), initial=0)
+            size_of = lambda off: np.max(np.abs(off), initial=0)
             if unit:
                 # An error may leave where a function is defined.
                 spread = max(
@@ -403,24 +410,43 @@ class Judge:
                     default=np.inf,
                 )
                 allowed = 16 * spread + 64 * unit * (np.linalg.norm(true) + 0.1 * largest + 0.05)
-                error = np.linalg.norm(gradient - true)
-            if not error <= allowed:
-                where = np.unravel_index(
-                    np.argmax(np.nan_to_num(np.abs(gradient - true), nan=np.inf)), true.shape
-                )
-                direction = np.zeros(true.shape)
-                direction[where] = 1
-                slope, smooth, _ = written.slope(name, direction)
-                text = (
-                    f"of '{name}' at {list(map(int, where))} is {gradient[where]!r}, expected"
-                    f" {true[where]!r}, bound {allowed:.3g}"
-                )
-                if not smooth:
-                    return Finding("seam", text)
-                if abs(slope - true[where]) > 1e-6 * (1 + abs(slope)):
-                    return Finding("reference", f"{text}; by differences {slope!r}")
-                return Finding("gradient", text)
+                size_of = np.linalg.norm
+            if finding := self.first_wrong(written, name, gradient, true, size_of, allowed):
+                return finding
         return None
+
+    @staticmethod
+    def first_wrong(written, name, gradient, true, size_of, allowed):
+        """None, or what is wrong of a gradient whose error may have a size. Of elements where the
+        loss has a kink it may be any derivative between those to both sides: torch has one
+        convention, docs/seams.md says which of them shardc has."""
+        left = gradient.copy()
+        for _ in range(min(left.size, MOST_KINKS)):
+            off = np.abs(left - true)
+            if size_of(off) <= allowed:
+                return None
+            where = np.unravel_index(np.argmax(np.nan_to_num(off, nan=np.inf)), true.shape)
+            got, expected = gradient[where], true[where]
+            left[where] = expected
+            direction = np.zeros(true.shape)
+            direction[where] = 1
+            slope, smooth, doubt = written.slope(name, direction)
+            text = (
+                f"of '{name}' at {list(map(int, where))} is {got!r}, expected {expected!r}, bound"
+                f" {allowed:.3g}"
+            )
+            if not smooth:
+                least, most = written.one_sided_slopes(name, direction)
+                slack = allowed + 1e-5 * (abs(least) + abs(most))
+                if not least - slack <= got <= most + slack:
+                    return Finding("seam", f"{text}; to both sides {least!r} and {most!r}")
+            elif abs(slope - expected) > 1e-6 * (1 + abs(slope)):
+                return Finding("reference", f"{text}; by differences {slope!r}")
+            elif not abs(slope - got) <= allowed + doubt:
+                return Finding("gradient", text)
+        if size_of(np.abs(left - true)) <= allowed:
+            return None
+        return Finding("seam", f"of '{name}' at more than {MOST_KINKS} places; the last: {text}")
 
 
 def sum_of_sizes(written):

@@ -1,6 +1,7 @@
 """Dropout of PyTorch that draws what trainers draw (docs/randomness.md): its masks are those of
 dropout_masks.py, for sites in the order in which forward comes to them."""
 import contextlib
+import functools
 import inspect
 import math
 import sys
@@ -14,10 +15,12 @@ from dropout_masks import masks
 
 class Sites:
     """Of one run: `step` counts from 0, and every forward begins with the first site. Samples lie
-    outermost, however many rows each has."""
+    outermost. A matrix has one row of each, or as many as one of `lengths`; another is a table that
+    is not broadcast yet."""
 
-    def __init__(self, samples, seed=0):
+    def __init__(self, samples, lengths=(), seed=0):
         self.samples, self.seed, self.step, self.next = samples, seed, 0, 0
+        self.rows = {samples * length for length in (1, *lengths)}
 
     def begin(self, step):
         self.step, self.next = step, 0
@@ -25,8 +28,8 @@ class Sites:
     def mask(self, like, rate):
         site, self.next = self.next, self.next + 1
         rate = float(np.float64(str(np.float32(rate))))  # as it was written
-        is_table = like.dim() < 3 and like.shape[0] != self.samples
-        if is_table or like.shape[0] % self.samples:  # before it is broadcast
+        is_table = like.dim() < 3 and like.shape[0] not in self.rows
+        if is_table or like.shape[0] % self.samples:
             drawn = masks(self.seed, self.step, site, rate, None, tuple(like.shape))
         else:
             shape = (like.numel() // self.samples,)
@@ -64,6 +67,25 @@ class Sites:
     def stochastic_depth(self, input, p, mode, training=True):
         return self.drop_path(input, p, training)
 
+    def lstm(self, module, input):
+        """Layer by layer, from zeros: within torch's operator of all layers no mask can be put."""
+        directions = 2 if module.bidirectional else 1
+        weights = module._flat_weights
+        per_layer = len(weights) // module.num_layers
+        batch = input.shape[0 if module.batch_first else 1]
+        zeros = input.new_zeros(directions, batch, module.hidden_size)
+        states = []
+        for layer in range(module.num_layers):
+            own = weights[layer * per_layer : (layer + 1) * per_layer]
+            input, *state = torch._VF.lstm(
+                *(input, (zeros, zeros), own, module.bias, 1, 0.0, module.training),
+                *(module.bidirectional, module.batch_first),
+            )
+            states.append(state)
+            if layer + 1 < module.num_layers:
+                input = self.dropout(input, module.dropout, module.training)
+        return input, tuple(torch.cat(parts) for parts in zip(*states))
+
 
 # Functions of modules, under their names there.
 OF_MODULES = {"drop_path": "drop_path", "stochastic_depth": "stochastic_depth"}
@@ -85,6 +107,8 @@ def drawn_by(sites, model):
         if type(each).__name__.endswith("DropPath"):
             own = lambda x, of=each: sites.drop_path(x, of.drop_prob, of.training)
             changes.append((each, "forward", own))
+        elif isinstance(each, torch.nn.LSTM):
+            changes.append((each, "forward", functools.partial(sites.lstm, each)))
     kept = [(module, name, getattr(module, name)) for module, name, _ in changes]
     for each in changes:
         setattr(*each)

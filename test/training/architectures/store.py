@@ -103,7 +103,7 @@ def store(name):
         source = made.source
         names = fill(source.module, {each.name for each in proto.graph.initializer})
         data = stored.arrays(stored.described(zoo.data_of(name, source, zoo.BATCH)))
-        losses, gradients, running = compare.torch_run(source, data, zoo.ARCHITECTURES[name].steps)
+        losses, gradients, running = compare.torch_run(source, data)
         write_graph(f"{file_of(name)}.{exporter}.onnx.xz", proto, set(names.values()))
         flags = made.compile_flags(None, compare.dims_of(source, zoo.BATCH))
         results[exporter] = {

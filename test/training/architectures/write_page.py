@@ -16,8 +16,8 @@ float64: 20 steps of AdamW on 4 samples, on meshes 1, 2, 4 and 2x2, without drop
 every step is PyTorch's within 1e-7 of it, every gradient of the first step within 1e-6 of its
 largest element, and so is every running statistic of a batch norm after the last step; columns have
 the largest difference that there was. *As it is*: with the dropout that the config has by default,
-whose masks PyTorch takes from the numbers that trainers draw (`drawn_dropout.py`): three steps on
-two ranks; *runs* where torch drops within an operator that takes no mask. Made by
+whose masks PyTorch takes from the numbers that trainers draw (`drawn_dropout.py`), held to the same
+bounds over the same steps and meshes. Made by
 
     python test/training/architectures/compare.py FOLDER && \\
         python test/training/architectures/write_page.py FOLDER docs/models.md
@@ -33,8 +33,7 @@ bounds, with values that are drawn by name. It says what it leaves out and why.
 """
 END = """
 With batch norms or a loss of the whole batch ranks compute by their own samples, as PyTorch's do:
-those models are compared on one rank. MobileNets are compared for 3 steps: the gradient of a bias
-before a batch norm is 0 but for rounding, and AdamW divides it by itself.
+those models are compared on one rank.
 
 Where the exporter by tracing does not write a model, torch says why: `aten::diff` is transformers'
 mask of a decoder, for which the older exporter has no operator. What it traces of
@@ -58,13 +57,7 @@ def reason(result):
 
 
 def as_is_cell(result):
-    if "sites" not in result:
-        return reason(result)
-    if result["sites"] is None:
-        return "runs"
-    if result["sites"] == 0:
-        return "drops nothing"
-    return f"{result['loss']:.0e}, {result['gradient']:.0e}"
+    return "drops nothing" if result.get("sites") == 0 else cell(result)
 
 
 def main(folder, page):
