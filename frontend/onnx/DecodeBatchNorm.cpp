@@ -22,7 +22,7 @@ void byRunning(NodeContext &context) {
   };
   Operand deviation = emit.unary<nn::SqrtOp>(emit.binary<nn::AddOp>(
       vector(4),
-      emit.scalar(element, context.floatAttribute("epsilon", 1e-5f))));
+      emit.scalar(element, context.decimalAttribute("epsilon", 1e-5f))));
   Operand factor = emit.binary<nn::DivOp>(vector(1), deviation);
   Operand centred = emit.binary<nn::SubOp>(emit.cast(x, element), vector(3));
   Operand result = emit.binary<nn::AddOp>(
@@ -32,7 +32,7 @@ void byRunning(NodeContext &context) {
 
 /// Steps add up what is between 0.9 and the nearest float32.
 double momentumOf(const NodeContext &context) {
-  return asWritten(context.floatAttribute("momentum", 0.9f));
+  return context.decimalAttribute("momentum", 0.9f);
 }
 
 /// A running statistic behind the node, as ONNX defines it.
@@ -74,7 +74,7 @@ LogicalResult byBatch(NodeContext &context) {
   Builder &builder = emit.attributes();
   SmallVector<NamedAttribute> attributes = {
       emit.named("epsilon", builder.getF64FloatAttr(
-                                context.floatAttribute("epsilon", 1e-5f))),
+                                context.decimalAttribute("epsilon", 1e-5f))),
       emit.named("momentum", builder.getF64FloatAttr(momentumOf(context))),
       emit.named("site", emit.nextSite())};
   if (context.node.isPyTorchs)

@@ -33,7 +33,7 @@ LogicalResult normalizeGroups(NodeContext &context, int64_t groups,
   Type wide = emit.arithmeticType(x.elementType());
   Operand rows =
       standardized(emit, emit.cast(emit.reshape(x, {n, groups, inner}), wide),
-                   context.floatAttribute("epsilon", 1e-5f));
+                   context.decimalAttribute("epsilon", 1e-5f));
   Operand y = emit.reshape(rows, x.shape());
   auto vector = [&](const Operand &given) {
     return perChannel(emit, emit.cast(given, wide), x.rank());

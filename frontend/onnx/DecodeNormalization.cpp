@@ -138,7 +138,7 @@ LogicalResult layerNormalization(NodeContext &context) {
            emit.typeOf(rows, emit.arithmeticType(view->input.elementType()));
   auto epsilon =
       emit.named("epsilon", emit.attributes().getF64FloatAttr(
-                                context.floatAttribute("epsilon", 1e-5f)));
+                                context.decimalAttribute("epsilon", 1e-5f)));
   SmallVector<Operand> results =
       emit.emit(nn::LayerNormOp::getOperationName(), {type, rowType, rowType},
                 operands, {epsilon});
@@ -149,7 +149,7 @@ LogicalResult layerNormalization(NodeContext &context) {
   Shape kept(view->outer);
   kept.resize(context.input(0).rank(), 1);
   auto [mean, inverse] =
-      statistics(emit, view->input, context.floatAttribute("epsilon", 1e-5f));
+      statistics(emit, view->input, context.decimalAttribute("epsilon", 1e-5f));
   context.set(1, emit.reshape(mean, kept));
   context.set(2, emit.reshape(inverse, kept));
   return success();
@@ -170,7 +170,7 @@ LogicalResult rmsNormalization(NodeContext &context) {
            emit.typeOf(rows, emit.arithmeticType(view->input.elementType()));
   auto epsilon =
       emit.named("epsilon", emit.attributes().getF64FloatAttr(
-                                context.floatAttribute("epsilon", 1e-5f)));
+                                context.decimalAttribute("epsilon", 1e-5f)));
   SmallVector<Operand> results =
       emit.emit(nn::RmsNormOp::getOperationName(), {type, rowType},
                 {view->input, *gamma}, {epsilon});

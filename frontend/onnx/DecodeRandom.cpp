@@ -135,8 +135,8 @@ LogicalResult uniformNumbers(NodeContext &context) {
   if (failed(element) || failed(shape))
     return failure();
   Drawn drawn = uniform(context, *shape, *element, likeOf(context));
-  drawn.low = asWritten(context.floatAttribute("low", 0));
-  drawn.high = asWritten(context.floatAttribute("high", 1));
+  drawn.low = context.decimalAttribute("low", 0);
+  drawn.high = context.decimalAttribute("high", 1);
   context.set(0, std::make_shared<const Drawn>(std::move(drawn)));
   return success();
 }
@@ -150,8 +150,7 @@ LogicalResult normalNumbers(NodeContext &context) {
   Emitter &emit = context.emit;
   auto site = makeSite(emit, emit.typeOf(*shape, *element), likeOf(context));
   auto parameter = [&](StringRef name, float standard) {
-    return emit.scalar(*element,
-                       asWritten(context.floatAttribute(name, standard)));
+    return emit.scalar(*element, context.decimalAttribute(name, standard));
   };
   Operand spread =
       emit.binary<nn::MulOp>(drawNumbers(emit, *site, nn::Distribution::normal),

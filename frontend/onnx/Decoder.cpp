@@ -326,6 +326,10 @@ double NodeContext::floatAttribute(StringRef name, double otherwise) const {
   return found ? double(found->f()) : otherwise;
 }
 
+double NodeContext::decimalAttribute(StringRef name, double otherwise) const {
+  return asWritten(floatAttribute(name, otherwise));
+}
+
 StringRef NodeContext::stringAttribute(StringRef name,
                                        StringRef otherwise) const {
   const AttributeProto *found = attribute(name);

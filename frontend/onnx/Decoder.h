@@ -65,6 +65,9 @@ public:
   const ::onnx::AttributeProto *attribute(llvm::StringRef name) const;
   int64_t intAttribute(llvm::StringRef name, int64_t otherwise) const;
   double floatAttribute(llvm::StringRef name, double otherwise) const;
+  /// The same as it was written: what is computed in float64 is then what
+  /// PyTorch computes, whose settings are no float32.
+  double decimalAttribute(llvm::StringRef name, double otherwise) const;
   llvm::StringRef stringAttribute(llvm::StringRef name,
                                   llvm::StringRef otherwise) const;
   std::optional<Shape> intsAttribute(llvm::StringRef name) const;

@@ -166,9 +166,12 @@ def hash_of(text):
     return result
 
 
+SUMS = {"sum", "mean", "mm", "bmm"}
+
+
 def rounding_mode(noise, seed):
-    """Every result of arithmetic is wrong by up to `noise`, relatively, in backward as in
-    forward."""
+    """Every result of arithmetic is wrong by up to `noise`, relatively, in backward as in forward;
+    a sum relatively to that of the sizes of its terms."""
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -200,6 +203,8 @@ def rounding_mode(noise, seed):
     numbers = np.random.default_rng(seed)
 
     class Rounding(TorchDispatchMode):
+        largest = 0.0  # of all numbers that there were
+
         def __torch_dispatch__(self, function, types, arguments=(), keywords=None):
             result = function(*arguments, **(keywords or {}))
             # What shares memory with an operand is a view, or was written in place.
@@ -208,11 +213,15 @@ def rounding_mode(noise, seed):
                 isinstance(result, torch.Tensor)
                 and result.is_floating_point()
                 and not shares
-                and function._schema.name.split("::")[-1] not in exact
+                and (name := function._schema.name.split("::")[-1]) not in exact
             ):
-                result = result * torch.from_numpy(
-                    np.asarray(1 + noise * numbers.uniform(-1, 1, tuple(result.shape)))
-                )
+                draws = np.asarray(noise * numbers.uniform(-1, 1, tuple(result.shape)))
+                size = result
+                if name in SUMS:
+                    sizes = [a.abs() if torch.is_tensor(a) else a for a in arguments]
+                    size = function(*sizes, **(keywords or {}))
+                result = result + size * torch.from_numpy(draws)
+                self.largest = max([self.largest, *result.abs().flatten().tolist()])
             return result
 
     return Rounding()
@@ -222,6 +231,12 @@ def rounded_by_torch(program, parts, noise, seed, folds=True):
     """The same as by_torch, with a relative error in every result, backward's included."""
     with rounding_mode(noise, seed):
         return by_torch(program, parts, folds=folds)
+
+
+def largest_by_torch(program, parts):
+    with rounding_mode(0, 0) as mode:
+        by_torch(program, parts)
+    return mode.largest
 
 
 def by_torch(program, parts, noise=0.0, seed=0, folds=True):

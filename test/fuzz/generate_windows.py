@@ -164,7 +164,6 @@ def instance_normalization(g, op):
     x = image(g)
     channels = g.dims(x)[1]
     vectors = [g.parameter([channels], g.main) for _ in range(2)]
-    g.program.takes_constants = True  # it is raised with epsilon as it was written, 1e-5
     g.emit(op, [x, *vectors], epsilon=epsilon(g))
 
 
@@ -175,7 +174,6 @@ def group_normalization(g, op):
     x = image(g, channels=groups * g.choose(1, 2))
     count = groups if g.program.opset < 21 else g.dims(x)[1]
     vectors = [g.parameter([count], g.main) for _ in range(2)]
-    g.program.takes_constants = True
     g.emit(op, [x, *vectors], num_groups=groups, epsilon=epsilon(g))
 
 

@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 
-from evaluate import Written, by_torch, rounded_by_torch
+from evaluate import Written, by_torch, largest_by_torch, rounded_by_torch
 from program import FLOATS, TYPES, rounded
 from write_onnx import Writer
 
@@ -21,6 +21,7 @@ SHARDC = os.path.join(os.environ.get("SHARDC_BUILD", os.path.join(ROOT, "build")
 # Relative error that one rounding of the type makes.
 ROUNDING = {"float64": 2.0**-53, "float32": 2.0**-24, "bf16": 2.0**-9, "float16": 2.0**-12}
 EXACT, TAKEN = 1e-8, 1e-6
+LARGEST_FLOAT16 = 65504
 MOST_KINKS = 64  # of one gradient
 LIMIT = 60  # seconds for a compilation, and for a step
 EMULATED_LIMIT = 600  # on emulated GPUs, whose kernels are compiled for this machine first
@@ -258,8 +259,9 @@ class Judge:
         finding = self.numbers(case, loss, gradients)
         if finding and case.configuration.precision != "float64":
             finding = self.numbers(case, loss, gradients, seeds=24)
-        if finding and case.program.folds_inexactly():
-            # Of what is known while compiling more than one rounding is the compiler's own affair.
+        if finding and case.program.may_fold():
+            # What is computed while compiling is the compiler's own affair where it is rounded more
+            # than once, or made of what is no constant in the file.
             return self.numbers(case, loss, gradients, seeds=24, folds=False) and finding
         return finding
 
@@ -398,10 +400,14 @@ class Judge:
             if unit
             else []
         )
+        scale = float(case.configuration.run.get("--loss-scale", 1))
+        overflows = scale > 1 and scale * largest_by_torch(program, parts) > LARGEST_FLOAT16 / 2
         for name, gradient in gradients.items():
+            if overflows and not np.all(np.isfinite(gradient)):
+                continue  # such a step is skipped
             true = expected[name]
             size = np.max(np.abs(true), initial=0)
-            allowed = self.exact * size + 1e-11 * (1 + largest)
+            allowed = self.exact * size + 1e-3 * self.exact * (1 + largest)
             size_of = lambda off: np.max(np.abs(off), initial=0)
             if unit:
                 # An error may leave where a function is defined.
@@ -411,7 +417,17 @@ class Judge:
                 )
                 allowed = 16 * spread + 64 * unit * (np.linalg.norm(true) + 0.1 * largest + 0.05)
                 size_of = np.linalg.norm
-            if finding := self.first_wrong(written, name, gradient, true, size_of, allowed):
+            finding = self.first_wrong(written, name, gradient, true, size_of, allowed)
+            if finding and finding.kind == "seam":
+                # Where elements are equal in several windows, each decides by itself, and all of
+                # them together may choose nothing that lies between the two sides.
+                ties = [
+                    np.abs(by_torch(program, parts, 2.0**-51, seed, folds)[1][name] - true)
+                    for seed in range(6)
+                ]
+                if np.all(np.abs(gradient - true) <= allowed + 4 * np.max(ties, axis=0)):
+                    continue
+            if finding:
                 return finding
         return None
 

@@ -35,6 +35,10 @@ class Call:
         """Float attributes are stored as float32, their defaults too."""
         return self.wide(np.float32(self.node.attributes.get(name, otherwise)))
 
+    def decimal(self, name, otherwise=0.0):
+        """Of settings that PyTorch has as Python's numbers, an epsilon: what was written."""
+        return float(str(np.float32(self.node.attributes.get(name, otherwise))))
+
     def ints(self, index):
         return [int(i) for i in np.asarray(self[index]).ravel()]
 

@@ -124,4 +124,4 @@ def optional_has_element(call):
 def simplified_norm(call):
     x = call[0]
     mean = np.mean(x * x, -1, keepdims=True, dtype=x.dtype)
-    return [x / np.sqrt(mean + call.real("epsilon", 1e-5)) * call[1]]
+    return [x / np.sqrt(mean + call.decimal("epsilon", 1e-5)) * call[1]]

@@ -82,7 +82,7 @@ def layer_normalization(call):
     axes = tuple(range(axis % x.ndim, x.ndim))
     mean = np.mean(x, axes, keepdims=True)
     inverse = 1 / np.sqrt(
-        np.mean((x - mean) ** 2, axes, keepdims=True) + call.real("epsilon", 1e-5)
+        np.mean((x - mean) ** 2, axes, keepdims=True) + call.decimal("epsilon", 1e-5)
     )
     result = (x - mean) * inverse * call[1]
     return [result if call[2] is None else result + call[2], mean, inverse]
@@ -92,7 +92,9 @@ def layer_normalization(call):
 def rms_normalization(call):
     x, axis = call[0], call.attribute("axis", -1)
     axes = tuple(range(axis % x.ndim, x.ndim))
-    return [x / np.sqrt(np.mean(x * x, axes, keepdims=True) + call.real("epsilon", 1e-5)) * call[1]]
+    return [
+        x / np.sqrt(np.mean(x * x, axes, keepdims=True) + call.decimal("epsilon", 1e-5)) * call[1]
+    ]
 
 
 @op("LpNormalization")

@@ -201,7 +201,7 @@ def batch_normalization(call):
         axes = (0, *spatial(x))
         mean = np.mean(x, axes, keepdims=True)
         variance = np.mean((x - mean) ** 2, axes, keepdims=True)
-    return [(x - mean) / np.sqrt(variance + call.real("epsilon", 1e-5)) * scale + bias]
+    return [(x - mean) / np.sqrt(variance + call.decimal("epsilon", 1e-5)) * scale + bias]
 
 
 def standardized(x, axes, epsilon):
@@ -212,7 +212,7 @@ def standardized(x, axes, epsilon):
 @op("InstanceNormalization")
 def instance_normalization(call):
     x = call[0]
-    y = standardized(x, spatial(x), call.real("epsilon", 1e-5))
+    y = standardized(x, spatial(x), call.decimal("epsilon", 1e-5))
     return [y * channels(call[1], x.ndim) + channels(call[2], x.ndim)]
 
 
@@ -220,7 +220,7 @@ def instance_normalization(call):
 def group_normalization(call):
     x, groups = call[0], call.attribute("num_groups")
     grouped = x.reshape(x.shape[0], groups, -1)
-    y = standardized(grouped, (2,), call.real("epsilon", 1e-5)).reshape(x.shape)
+    y = standardized(grouped, (2,), call.decimal("epsilon", 1e-5)).reshape(x.shape)
     each = x.shape[1] // groups if call.opset < 21 else 1
     scale, bias = (channels(np.repeat(call[i], each), x.ndim) for i in (1, 2))
     return [y * scale + bias]

@@ -157,6 +157,11 @@ class Program:
             if n.outputs[0] in known
         )
 
+    def may_fold(self):
+        """Whether what is known depends on the compiler: what is rounded more than once, or made of
+        a parameter that no gradient reaches."""
+        return self.folds_inexactly() or set(self.parameters) != set(self.trained())
+
     def pruned(self):
         """The program without what neither the loss nor an extra output needs."""
         kept = self.needed([self.loss.value, *self.extra_outputs])

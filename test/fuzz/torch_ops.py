@@ -304,7 +304,7 @@ def log_softmax(call):
 
 @op("LayerNormalization")
 def layer_normalization(call):
-    x, axis, epsilon = call[0], call.attribute("axis", -1), float(call.real("epsilon", 1e-5))
+    x, axis, epsilon = call[0], call.attribute("axis", -1), call.decimal("epsilon", 1e-5)
     shape, axes = x.shape[axis % x.ndim :], tuple(range(axis % x.ndim, x.ndim))
     scale, bias = (
         None if v is None else v.broadcast_to(shape) if v.ndim <= len(shape) else v.reshape(shape)
@@ -323,9 +323,7 @@ def rms_normalization(call):
     x, axis = call[0], call.attribute("axis", -1)
     axes = tuple(range(axis % x.ndim, x.ndim))
     return [
-        x
-        * torch.rsqrt((x * x).mean(axes, keepdim=True) + float(call.real("epsilon", 1e-5)))
-        * call[1]
+        x * torch.rsqrt((x * x).mean(axes, keepdim=True) + call.decimal("epsilon", 1e-5)) * call[1]
     ]
 
 

@@ -107,5 +107,5 @@ def optional_has_element(call):
 
 @op("SimplifiedLayerNormalization")
 def simplified_norm(call):
-    epsilon = float(call.real("epsilon", 1e-5))
+    epsilon = call.decimal("epsilon", 1e-5)
     return [F.rms_norm(call[0], call[0].shape[-1:], call[1], epsilon)]

@@ -146,10 +146,11 @@ def global_lp_pool(call):
 @op("BatchNormalization")
 def batch_normalization(call):
     x, scale, bias, mean, variance = (call[i] for i in range(5))
-    epsilon = float(call.real("epsilon", 1e-5))
+    epsilon = call.decimal("epsilon", 1e-5)
     if call.attribute("training_mode", 0):
-        mean = variance = None
-    return [F.batch_norm(x, mean, variance, scale, bias, mean is None, 0.0, epsilon)]
+        y = standardized(x, (0, *spatial(x)), epsilon)
+        return [y * along_channels(scale, x.dim()) + along_channels(bias, x.dim())]
+    return [F.batch_norm(x, mean, variance, scale, bias, False, 0.0, epsilon)]
 
 
 def standardized(x, axes, epsilon):
@@ -165,7 +166,7 @@ def along_channels(vector, rank):
 @op("InstanceNormalization")
 def instance_normalization(call):
     x = call[0]
-    y = standardized(x, spatial(x), float(call.real("epsilon", 1e-5)))
+    y = standardized(x, spatial(x), call.decimal("epsilon", 1e-5))
     return [y * along_channels(call[1], x.ndim) + along_channels(call[2], x.ndim)]
 
 
@@ -173,7 +174,7 @@ def instance_normalization(call):
 def group_normalization(call):
     x, groups = call[0], call.attribute("num_groups")
     grouped = x.reshape(x.shape[0], groups, -1)
-    y = standardized(grouped, (2,), float(call.real("epsilon", 1e-5))).reshape(x.shape)
+    y = standardized(grouped, (2,), call.decimal("epsilon", 1e-5)).reshape(x.shape)
     each = x.shape[1] // groups if call.opset < 21 else 1
     scale, bias = (along_channels(call[i].repeat_interleave(each), x.ndim) for i in (1, 2))
     return [y * scale + bias]
