@@ -253,7 +253,6 @@ class Judge:
 
     def compare(self, case, work, loss, exported, output):
         gradients, finding = self.gradients(case, work, exported, output)
-        finding = finding or self.weights(case.program, work)
         if finding:
             return finding
         finding = self.numbers(case, loss, gradients)
@@ -262,8 +261,8 @@ class Judge:
         if finding and case.program.may_fold():
             # What is computed while compiling is the compiler's own affair where it is rounded more
             # than once, or made of what is no constant in the file.
-            return self.numbers(case, loss, gradients, seeds=24, folds=False) and finding
-        return finding
+            finding = self.numbers(case, loss, gradients, seeds=24, folds=False) and finding
+        return finding or self.weights(case.program, work)
 
     def numbers(self, case, loss, gradients, seeds=3, folds=True):
         """None, or a finding. seeds: how many runs say what rounding does; folds as of Written."""

@@ -8,13 +8,17 @@ import re
 import tempfile
 import unittest
 
+import numpy as np
+
 import fuzz
 import numpy_ops_moves  # noqa: F401
 import numpy_ops_reductions  # noqa: F401
+from evaluate import Written
 from generate import Case, generate
 from generators import GENERATORS
 from judge import Judge, signature  # and where the next one is
 from numpy_ops import OPS
+from program import Loss, Node, Program
 
 GRAPHS, BATCH = 300, 10
 CUDA, CUDA_GRAPHS = "cuda:sm_80", 50
@@ -121,6 +125,31 @@ class Fuzzer(unittest.TestCase):
             self.assertIn(finding.kind, ("lost", "refused"))
             return
         self.fail("no case")
+
+    def test_a_gradient_at_a_kink_lies_between_both_sides(self):
+        program = Program(
+            23,
+            1,
+            [Node("Abs", ["w"], ["a"]), Node("ReduceSum", ["a"], ["sum"], {"keepdims": 0})],
+            parameters={"w": ("f64", np.array([0.0, 2.0]))},
+            types={"w": "f64", "a": "f64", "sum": "f64"},
+            loss=Loss("output", "sum"),
+        )
+        for gradient, kind in (
+            ([0, 1], None),
+            ([-0.5, 1], None),
+            ([1, 1], None),
+            ([1.5, 1], "seam"),
+            ([-1, 0.9], "gradient"),
+            ([np.nan, 1], "seam"),
+        ):
+            finding = Judge.first_wrong(
+                Written(program, 1),
+                *("w", np.array(gradient, np.float64), np.array([0.0, 1.0])),
+                lambda off: np.max(np.abs(off)),
+                1e-8,
+            )
+            self.assertEqual(finding and finding.kind, kind, gradient)
 
     def test_signatures_leave_names_and_numbers_out(self):
         self.assertEqual(

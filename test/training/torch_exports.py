@@ -117,7 +117,7 @@ def export(name, values, exporter, folder):
 
 
 def hard_sigmoid_as_written(input, inplace=False):
-    """With the slope that HardSigmoid has in a file: an attribute, so the float32 nearest to 1/6."""
+    """With the slope that HardSigmoid has in a file, whose attributes are float32."""
     return (input * float(np.float32(1 / 6)) + 0.5).clamp(0, 1)
 
 
