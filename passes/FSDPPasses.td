@@ -187,6 +187,9 @@ def FSDPShard : Pass<"fsdp-shard", "::mlir::ModuleOp"> {
     last micro-batch. Units of one shard are `fsdp.resident`; a mesh of one rank has no collectives.
     `accumulate`: `sharded` reduces the gradients of every micro-batch and adds what comes out;
     `unsharded` adds the flat gradients, and reduces them in the last.
+    `update`: with `backward` the optimizer's steps stand in backward, and no gradient lives to the
+    end of the step; nothing is clipped, and a step is skipped for its loss alone, which is
+    all-reduced before the first update.
 
     An optimizer that needs whole matrices (`muon`) brings each to a rank that owns it
     (`passes/units/MatrixOwners.h`), where its formula is ops like any other, and what that makes
@@ -209,7 +212,10 @@ def FSDPShard : Pass<"fsdp-shard", "::mlir::ModuleOp"> {
       "1 until step-schedule">,
     Option<"accumulate", "accumulate", "std::string", "\"\"",
       "what micro-batches add up: sharded or unsharded gradients; default: sharded where the "
-      "optimizer is">
+      "optimizer is">,
+    Option<"update", "update", "std::string", "\"step\"",
+      "where units are updated: step, at its end, by the norm of all gradients; or backward, each "
+      "when its gradient is reduced and nothing reads the unit any more">
   ];
   let dependentDialects = ["::shardc::fsdp::FSDPDialect", "::shardc::nn::NNDialect"];
 }
@@ -231,6 +237,7 @@ def FSDPVerify : Pass<"fsdp-verify", "::mlir::ModuleOp"> {
       optimizer;
     - an `fsdp.optimizer_step` has another gradient than its unit's, or another norm than the
       others, or the norm leaves a gradient out;
+    - a unit is updated while it is gathered, or gathered after its update;
     - a collective stands under control flow, where ranks could disagree on the order.
 
     Why here: after whatever moves ops of a sharded step; cheap enough to run again.

@@ -136,6 +136,9 @@ LogicalResult Sharder::run() {
   placeStarts();
   rewriteUses(uses);
   sumMeans();
+  for (auto &[key, gather] : gathers)
+    reductions.addUse(key.first.first,
+                      gather.release ? gather.release : gather.last);
   reductions.insert();
   fsdp::finishStep(function, mesh, groups, reductions.all(), rule);
   return success();
@@ -384,7 +387,7 @@ struct FSDPShard : impl::FSDPShardBase<FSDPShard> {
           << accumulate << ": there are sharded and unsharded";
       return signalPassFailure();
     }
-    if (failed(markMatrices()))
+    if (failed(markMatrices()) || failed(checkUpdate()))
       return signalPassFailure();
     SmallVector<fsdp::UnitOp> units =
         llvm::to_vector(module.getOps<fsdp::UnitOp>());
@@ -393,14 +396,36 @@ struct FSDPShard : impl::FSDPShardBase<FSDPShard> {
     Groups groups = fsdp::groupsOf(module, *meshes.begin());
     for (func::FuncOp function :
          {train, module.lookupSymbol<func::FuncOp>("eval")})
-      if (function && failed(Sharder(function, *meshes.begin(), groups, units,
-                                     {optimizer, newtonSchulzSteps}, *depths,
-                                     accumulate == "unsharded")
-                                 .run()))
+      if (function &&
+          failed(Sharder(function, *meshes.begin(), groups, units,
+                         {optimizer, newtonSchulzSteps, update == "backward"},
+                         *depths, accumulate == "unsharded")
+                     .run()))
         return signalPassFailure();
   }
 
 private:
+  /// Whether units can be updated where `update` says.
+  LogicalResult checkUpdate() {
+    ModuleOp module = getOperation();
+    if (update == "step")
+      return success();
+    if (update != "backward")
+      return module.emitError("update ")
+             << update << ": there are step and backward";
+    if (findOptimizer(optimizer)->takesMatrices())
+      return module.emitError("update backward: ")
+             << optimizer
+             << " takes whole matrices, whose directions are made when all "
+                "gradients are there; update step does that";
+    for (auto unit : module.getOps<fsdp::UnitOp>())
+      if (unit.getElementType().isF16() || unit.getGradientType().isF16())
+        return unit.emitError("update backward: gradients in float16 are "
+                              "scaled, and a step is skipped where their norm "
+                              "is not finite, which is not known yet; expects "
+                              "--precision with another type, or update step");
+    return success();
+  }
   /// Says of what is no matrix to the optimizer that AdamW updates it.
   LogicalResult markMatrices() {
     ModuleOp module = getOperation();

@@ -85,7 +85,10 @@ LogicalResult FunctionVerifier::visit(Operation &op) {
       .Case([&](fsdp::MatrixDirectionOp direction) {
         return reductions.onDirection(direction);
       })
-      .Case([&](fsdp::OptimizerStepOp step) { return reductions.onStep(step); })
+      .Case([&](fsdp::OptimizerStepOp step) {
+        return failure(failed(gathers.onStep(step)) ||
+                       failed(reductions.onStep(step)));
+      })
       .Case([&](fsdp::AllGatherUpdatesStartOp start) {
         return reductions.onUpdates(start);
       })

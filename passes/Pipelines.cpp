@@ -92,6 +92,7 @@ void buildShardPhase(OpPassManager &passes, const ShardPhaseOptions &options) {
   shard.newtonSchulzSteps = options.newtonSchulzSteps;
   shard.prefetch = options.prefetch;
   shard.accumulate = options.accumulate;
+  shard.update = options.update;
   passes.addPass(createFSDPShard(shard));
   passes.addPass(createFSDPVerify());
 }

@@ -101,6 +101,8 @@ struct ShardPhaseOptions : mlir::PassPipelineOptions<ShardPhaseOptions> {
   Option<std::string> accumulate{*this, "accumulate",
                                  llvm::cl::desc("see fsdp-shard"),
                                  llvm::cl::init("")};
+  Option<std::string> update{*this, "update", llvm::cl::desc("see fsdp-shard"),
+                             llvm::cl::init("step")};
   Option<int64_t> align{*this, "align", llvm::cl::desc("see fsdp-form-units"),
                         llvm::cl::init(1)};
 };

@@ -180,6 +180,10 @@ void Grouper::passBy(Operation *op) {
   for (Value operand : op->getOperands())
     if (Group *group = groupOf(operand))
       group->open = false;
+  // What reads parameters as they were is no part of a kernel behind that.
+  if (isa<fsdp::OptimizerStepOp>(op))
+    for (auto &group : groups)
+      group->open = false;
   if (auto release = dyn_cast<fsdp::ReleaseOp>(op)) {
     for (Value parameter : release.getParameters())
       forEachUser(parameter, [&](Operation *user) {

@@ -377,8 +377,12 @@ void ProgramLowering::gradientNorm(fsdp::GradientNormOp op) {
     units.push_back(
         FlatSymbolRefAttr::get(op.getContext(), plan.unitOf(flat.buffer)));
   }
+  Value previous;
+  if (op.getPrevious())
+    previous = ref(contiguous(op.getPrevious()));
   Value result = ref(allocate(op->getResult(0)));
-  emit<step::GradientNormOp>(gradients, result, builder.getArrayAttr(units));
+  emit<step::GradientNormOp>(gradients, previous, result,
+                             builder.getArrayAttr(units));
 }
 
 void ProgramLowering::exactSum(fsdp::ExactSumOp op) {
@@ -393,11 +397,12 @@ void ProgramLowering::roundSum(fsdp::RoundSumOp op) {
 
 void ProgramLowering::optimizerStep(fsdp::OptimizerStepOp op) {
   View gradient = contiguous(op.getGradient());
-  View norm = contiguous(op.getNorm());
-  Value direction;
+  Value norm, direction;
+  if (op.getNorm())
+    norm = ref(contiguous(op.getNorm()));
   if (op.getDirection())
     direction = ref(view(op.getDirection()));
-  emit<step::OptimizerStepOp>(op.getUnitAttr(), ref(gradient), ref(norm),
+  emit<step::OptimizerStepOp>(op.getUnitAttr(), ref(gradient), norm,
                               op.getKindAttr(), direction,
                               /*master=*/Value(), /*states=*/ValueRange());
 }

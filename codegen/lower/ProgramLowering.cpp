@@ -134,6 +134,8 @@ static Value computedScalar(Operation *op) {
 void ProgramLowering::findPhases() {
   if (function.getOps<fsdp::OptimizerStepOp>().empty())
     return;
+  updatesInBackward =
+      !(*function.getOps<fsdp::OptimizerStepOp>().begin()).getNorm();
   for (auto metric : function.getOps<fsdp::MetricOp>()) {
     if (metric.getName() != "loss")
       continue;
@@ -173,12 +175,22 @@ static bool runsInLastMicroBatch(Operation *op) {
   return false;
 }
 
+// Returns whether the op is one of those that the phase of the optimizer begins
+// with.
+static bool beginsOptimizer(Operation *op) {
+  auto start = dyn_cast<fsdp::AllReduceStartOp>(op);
+  return isa<fsdp::GradientNormOp, fsdp::OptimizerStepOp>(op) ||
+         (start && start.getPhase() == fsdp::PhaseKind::optimizer);
+}
+
 void ProgramLowering::annotate(Operation *op, Operation *before) {
-  if (isa<fsdp::GradientNormOp, fsdp::OptimizerStepOp>(op))
+  if (beginsOptimizer(op))
     phase = "optimizer";
-  if (auto start = dyn_cast<fsdp::AllReduceStartOp>(op);
-      start && start.getPhase() == fsdp::PhaseKind::optimizer)
-    phase = "optimizer";
+  else if (updatesInBackward && phase == "optimizer" &&
+           !isa<fsdp::AllReduceWaitOp, fsdp::RoundSumOp, fsdp::MetricOp,
+                fsdp::AllGatherUpdatesStartOp, fsdp::AllGatherUpdatesWaitOp>(
+               op))
+    phase = "backward"; // which goes on behind an update
   bool onlyLast = runsInLastMicroBatch(op);
   DenseI64ArrayAttr ranks = ranksOf(op);
   // Matrices of several units come together.

@@ -78,6 +78,7 @@ private:
   /// The forward phase ends behind this op.
   mlir::Operation *lastForward = nullptr;
   llvm::StringRef phase = "forward";
+  bool updatesInBackward = false;
   llvm::StringRef currentUnit;
 };
 

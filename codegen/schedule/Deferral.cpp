@@ -15,9 +15,25 @@ namespace {
 /// Ranges of buffers that entries touch.
 class Touched {
 public:
+  explicit Touched(step::ProgramOp program) {
+    auto plan = program->getParentOfType<step::PlanOp>();
+    for (auto storage : plan.getBody().front().getOps<step::StorageOp>())
+      parametersOf[storage.getUnit()] =
+          storage.getParameters().getDefiningOp<step::BufferOp>();
+  }
   void add(Operation *entry) {
     for (const step::Access &access : accessesOf(entry))
       ranges[access.buffer].push_back(access);
+    auto update = dyn_cast<step::OptimizerStepOp>(entry);
+    if (!update)
+      return;
+    step::Access access;
+    access.buffer = parametersOf.lookup(update.getUnit());
+    if (!access.buffer)
+      return;
+    access.end = access.buffer.getBytes();
+    access.isWritten = true;
+    ranges[access.buffer].push_back(access);
   }
   bool conflicts(Operation *entry) const {
     return llvm::any_of(accessesOf(entry), [&](const step::Access &own) {
@@ -37,6 +53,7 @@ private:
     return step::accesses(wait ? wait.getToken().getDefiningOp() : entry);
   }
 
+  llvm::StringMap<step::BufferOp> parametersOf;                  // by unit
   llvm::DenseMap<Operation *, SmallVector<step::Access>> ranges; // by buffer
 };
 
@@ -71,12 +88,17 @@ Deferral::Deferral(step::ProgramOp program, const CostModel &costs,
   last = timed.entries[--from];
   double wanted =
       times * timed.collectives[timed.steps[from].collective].total();
-  Touched staying;
+  Touched staying(program);
   staying.add(last);
   double seconds = 0;
   while (from > 0 && seconds < wanted) {
     Operation *entry = timed.entries[--from];
-    if (step::entryPhase(entry) != "backward")
+    StringRef phase = step::entryPhase(entry);
+    if (phase == "optimizer") { // units that are updated in backward
+      staying.add(entry);
+      continue;
+    }
+    if (phase != "backward")
       break;
     auto wait = dyn_cast<step::WaitOp>(entry);
     Operation *start = wait ? wait.getToken().getDefiningOp() : entry;

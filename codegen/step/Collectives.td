@@ -136,21 +136,23 @@ def Step_WaitOp : Step_Entry<"wait", [MemoryEffects<[MemRead, MemWrite]>]> {
   let arguments = (ins Step_Token:$token);
   let assemblyFormat = "$token attr-dict";
 }
-def Step_GradientNormOp : Step_Entry<"gradient_norm"> {
+def Step_GradientNormOp : Step_Entry<"gradient_norm", [AttrSizedOperandSegments]> {
   let summary = "fsdp.gradient_norm: power sum of the rank's slices of gradients, as an exact sum";
   let description = [{
     The gradients are contiguous, of float types; gradient i is the rank's optimizer slice of
-    units[i]. The result is an exact sum of 68 words. The runtime refuses all else.
+    units[i]. The result is an exact sum of 68 words, and so is what it is added to. The runtime
+    refuses all else.
 
     ```mlir
     step.gradient_norm (%a, %b) into %norm {units = [@layers.0, @layers.1]}
         : (memref<576xf32>, memref<512xf32>, memref<68xi64>) -> ()
     ```
   }];
-  let arguments = (ins Step_Reads<Variadic<Step_View>>:$gradients, Step_Writes<Step_View>:$result,
+  let arguments = (ins Step_Reads<Variadic<Step_View>>:$gradients,
+    Step_Reads<Optional<Step_View>>:$previous, Step_Writes<Step_View>:$result,
     TypedArrayAttrBase<FlatSymbolRefAttr, "names of units">:$units);
-  let assemblyFormat =
-    "`(` $gradients `)` `into` $result attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = [{`(` $gradients `)` (`plus` $previous^)? `into` $result attr-dict `:`
+    functional-type(operands, results)}];
 }
 def Step_ExactSumOp : Step_Entry<"exact_sum"> {
   let summary = "fsdp.exact_sum: a number as a sum that adding rounds nowhere";
@@ -182,10 +184,10 @@ def Step_OptimizerStepOp : Step_Entry<"optimizer_step",
     "of the parameters";
   let description = [{
     fsdp.optimizer_step, on the buffers of the unit's `step.storage`. gradient is contiguous, of the
-    unit's gradient_type and elements / optimizer_shards elements; norm is one float64; direction,
-    which a unit with whole matrices has, is that of `step.matrix_direction`. `kind` is a name of
-    runtime/device/Optimizers.h, and one in a plan. The runtime refuses all else, and a unit that is
-    frozen.
+    unit's gradient_type and elements / optimizer_shards elements; norm is one float64, which a step
+    in backward has not; direction, which a unit with whole matrices has, is that of
+    `step.matrix_direction`. `kind` is a name of runtime/device/Optimizers.h, and one in a plan. The
+    runtime refuses all else, and a unit that is frozen.
 
     A step may be a part of the unit's: `begin` elements of the slice lie before those of the
     gradient. Where `step.storage` has master and states in the pool host, the step works on
@@ -198,10 +200,10 @@ def Step_OptimizerStepOp : Step_Entry<"optimizer_step",
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$unit, Step_Reads<Step_View>:$gradient,
-    Step_Reads<Step_View>:$norm, StrAttr:$kind, Step_Reads<Optional<Step_View>>:$direction,
-    Step_Updates<Optional<Step_View>>:$master, Step_Updates<Variadic<Step_View>>:$states,
-    DefaultValuedAttr<I64Attr, "0">:$begin);
-  let assemblyFormat = [{$unit $kind `(` $gradient `,` $norm `)` (`along` $direction^)?
+    Step_Reads<Optional<Step_View>>:$norm, StrAttr:$kind,
+    Step_Reads<Optional<Step_View>>:$direction, Step_Updates<Optional<Step_View>>:$master,
+    Step_Updates<Variadic<Step_View>>:$states, DefaultValuedAttr<I64Attr, "0">:$begin);
+  let assemblyFormat = [{$unit $kind `(` $gradient (`,` $norm^)? `)` (`along` $direction^)?
     (`master` $master^)? (`states` $states^)? attr-dict `:` functional-type(operands, results)}];
 }
 def Step_MetricOp : Step_Entry<"metric", [MemoryEffects<[MemWrite]>]> {

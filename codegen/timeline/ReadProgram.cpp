@@ -230,7 +230,9 @@ double ProgramReader::secondsOf(Operation *entry) {
   }
   if (auto optimizer = dyn_cast<step::OptimizerStepOp>(entry)) {
     // What is staged is counted with the state.
-    double read = sizeOf(optimizer.getGradient()) + sizeOf(optimizer.getNorm());
+    double read = sizeOf(optimizer.getGradient());
+    if (optimizer.getNorm())
+      read += sizeOf(optimizer.getNorm());
     if (optimizer.getDirection())
       read += sizeOf(optimizer.getDirection());
     auto unit = symbols.lookup<fsdp::UnitOp>(optimizer.getUnit());

@@ -37,6 +37,13 @@ LogicalResult Reductions::collect(ArrayRef<UnitOp> units) {
   return success();
 }
 
+void Reductions::addUse(UnitOp unit, Operation *op) {
+  for (Reduction &reduction : reductions)
+    if (reduction.unit == unit &&
+        (!reduction.lastUse || reduction.lastUse->isBeforeInBlock(op)))
+      reduction.lastUse = op;
+}
+
 /// Whether a reduction that has begun is to end before `next` has gradients:
 /// its flat gradient is twice as large, and they are made behind it.
 static bool isLarge(Reduction &reduction, Reduction &next) {

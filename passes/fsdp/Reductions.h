@@ -17,6 +17,8 @@ struct Reduction {
   mlir::Operation *start = nullptr;  // the flat gradient, and what reduces it
   mlir::Operation *across = nullptr; // the same, over the outer dimension
   mlir::Value flat;                  // as far as it is reduced
+  /// The last op that needs the unit's parameters as they were.
+  mlir::Operation *lastUse = nullptr;
 };
 
 /// The reductions of a function's gradients, one for each trained unit.
@@ -35,6 +37,8 @@ public:
   mlir::LogicalResult collect(llvm::ArrayRef<UnitOp> units);
   /// Inserts what begins each and what waits for it.
   void insert();
+  /// Notes that an op needs the parameters of a unit.
+  void addUse(UnitOp unit, mlir::Operation *op);
 
   /// In the order of the units.
   llvm::ArrayRef<Reduction> all() const { return reductions; }

@@ -44,6 +44,9 @@ LogicalResult GradientNormOp::verify() {
   if (getPartial().getType() != expected)
     return emitOpError("expects the result to be ")
            << expected << ", got " << getPartial().getType();
+  if (getPrevious() && getPrevious().getType() != expected)
+    return emitOpError("expects what it adds to to be ")
+           << expected << ", got " << getPrevious().getType();
   for (auto [index, type] : llvm::enumerate(getGradients().getTypes()))
     if (cast<RankedTensorType>(type).getRank() != 1)
       return emitOpError("expects operand ")
@@ -102,9 +105,11 @@ LogicalResult OutputsOp::verify() {
 }
 
 LogicalResult OptimizerStepOp::verify() {
-  if (!isScalar(getNorm().getType(), 64))
+  if (getNorm() && !isScalar(getNorm().getType(), 64))
     return emitOpError("expects the norm to be tensor<f64>, got ")
            << getNorm().getType();
+  if (getDirection() && !getNorm())
+    return emitOpError("expects a norm beside its direction");
   if (!findOptimizer(getKind()))
     return emitOpError("expects kind ")
            << optimizerNames() << ", got " << getKind();

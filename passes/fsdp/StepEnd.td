@@ -3,11 +3,12 @@
 #define SHARDC_PASSES_FSDP_STEPEND_TD
 include "passes/fsdp/Dialect.td"
 
-def FSDP_GradientNormOp : FSDP_StepOp<"gradient_norm"> {
+def FSDP_GradientNormOp : FSDP_StepOp<"gradient_norm", [AttrSizedOperandSegments]> {
   let summary = "power sum of flat gradients for the norm to clip by, as an exact sum";
   let description = [{
-    The operands are flat gradients or equal slices of them, one per unit; the result is
-    tensor<68xi64>, an exact sum (`fsdp.exact_sum`):
+    The gradients are flat gradients or equal slices of them, one per unit; the result is
+    tensor<68xi64>, an exact sum (`fsdp.exact_sum`), to which `previous`, the result for other
+    units, is added (of the norm inf the maximum is taken):
 
     ```
     result = sum over rows of trained parameters of (sum of |g|^p in the row)
@@ -16,15 +17,17 @@ def FSDP_GradientNormOp : FSDP_StepOp<"gradient_norm"> {
     A row is an index of a parameter's first dim; of a parameter of one dim it is an element. No
     slice cuts one, and sums of rows are exact, so the bits are the same for every mesh and
     strategy. p is the run's (--clip-norm: 1, 2; for inf the result has the largest |g|, and
-    all-reduces take the maximum). Refused are operands of other than one dim.
+    all-reduces take the maximum). Refused are gradients of other than one dim.
 
     ```mlir
     %n = fsdp.gradient_norm %a, %b : (tensor<4608xf32>, tensor<4096xf32>) -> tensor<68xi64>
+    %m = fsdp.gradient_norm %c plus(%n : tensor<68xi64>) : (tensor<512xf32>) -> tensor<68xi64>
     ```
   }];
-  let arguments = (ins Variadic<AnyRankedTensor>:$gradients);
+  let arguments = (ins Variadic<AnyRankedTensor>:$gradients, Optional<AnyRankedTensor>:$previous);
   let results = (outs AnyRankedTensor:$partial);
-  let assemblyFormat = "$gradients attr-dict `:` functional-type($gradients, $partial)";
+  let assemblyFormat = [{$gradients (`plus` `(` $previous^ `:` type($previous) `)`)? attr-dict `:`
+    functional-type($gradients, $partial)}];
   let hasVerifier = 1;
 }
 def FSDP_ExactSumOp : FSDP_StepOp<"exact_sum"> {
@@ -123,7 +126,7 @@ def FSDP_OutputsOp : FSDP_StepOp<"outputs"> {
   let assemblyFormat = "$names $values attr-dict `:` type($values)";
   let hasVerifier = 1;
 }
-def FSDP_OptimizerStepOp : FSDP_UnitStepOp<"optimizer_step"> {
+def FSDP_OptimizerStepOp : FSDP_UnitStepOp<"optimizer_step", [AttrSizedOperandSegments]> {
   let summary =
     "updates the rank's optimizer slice of a unit from the gradient's, and writes it as parameters";
   let description = [{
@@ -134,18 +137,21 @@ def FSDP_OptimizerStepOp : FSDP_UnitStepOp<"optimizer_step"> {
     type, and no gathered buffer is ever cast.
 
     The gradient is tensor<elements / optimizer_shards> of the unit's gradient_type, the norm (the
-    power sum over all ranks) tensor<f64>. With a direction, the rows of whole matrices are updated
-    by what `fsdp.scatter_matrices_wait` brought back; it has as many elements as the gradient.
-    Refused are other types, a kind that is no optimizer, and a unit that is frozen.
+    power sum over all ranks) tensor<f64>. Without one the step is not clipped, and skipped for the
+    loss alone: such steps stand in backward, where the norm is not there yet, behind the last use
+    of the unit. With a direction, which asks for a norm, the rows of whole matrices are updated by
+    what `fsdp.scatter_matrices_wait` brought back; it has as many elements as the gradient. Refused
+    are other types, a kind that is no optimizer, and a unit that is frozen.
 
     ```mlir
     fsdp.optimizer_step @layers.0(%g, %norm) "adamw" : tensor<576xf32>, tensor<f64>
+    fsdp.optimizer_step @layers.1(%h) "adamw" : tensor<576xf32>
     ```
   }];
-  let arguments = (ins FlatSymbolRefAttr:$unit, AnyRankedTensor:$gradient, AnyRankedTensor:$norm,
-    StrAttr:$kind, Optional<AnyRankedTensor>:$direction);
-  let assemblyFormat = [{$unit `(` $gradient `,` $norm `)` $kind (`along` $direction^)? attr-dict
-    `:` type($gradient) `,` type($norm) (`,` type($direction)^)?}];
+  let arguments = (ins FlatSymbolRefAttr:$unit, AnyRankedTensor:$gradient,
+    Optional<AnyRankedTensor>:$norm, StrAttr:$kind, Optional<AnyRankedTensor>:$direction);
+  let assemblyFormat = [{$unit `(` $gradient (`,` $norm^)? `)` $kind (`along` $direction^)?
+    attr-dict `:` type($gradient) (`,` type($norm)^)? (`,` type($direction)^)?}];
   let hasVerifier = 1;
 }
 

@@ -167,8 +167,10 @@ void shardc::collectSharding(ModuleOp module, CompileReport &report) {
   auto train = symbols.lookup<func::FuncOp>("train");
   StringRef optimizer = "adamw";
   if (train)
-    for (auto step : train.getOps<fsdp::OptimizerStepOp>())
+    for (auto step : train.getOps<fsdp::OptimizerStepOp>()) {
       optimizer = step.getKind();
+      report.update = step.getNorm() ? "step" : "backward";
+    }
   for (auto unit : module.getOps<fsdp::UnitOp>())
     report.units.push_back(describe(unit, optimizer, symbols));
   if (!train)

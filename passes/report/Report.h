@@ -94,6 +94,7 @@ struct CompileReport {
   int64_t optimizerShards = 1; // slices of master weights and optimizer state
   std::vector<int64_t> shardDims, optimizerDims;
   std::string accumulate; // sharded, unsharded
+  std::string update;     // step, backward: see fsdp-shard
   std::vector<Unit> units;
   std::vector<Collective> collectives; // of one training step, in order
 

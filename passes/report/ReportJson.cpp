@@ -51,6 +51,7 @@ llvm::json::Value shardc::toJson(const CompileReport &report) {
                             {"shards", report.shards},
                             {"optimizer_shards", report.optimizerShards},
                             {"accumulate", report.accumulate},
+                            {"update", report.update},
                             {"units", std::move(units)},
                             {"collectives", std::move(collectives)}};
   if (report.loss)

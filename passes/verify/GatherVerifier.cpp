@@ -52,6 +52,12 @@ LogicalResult GatherVerifier::onGather(fsdp::AllGatherStartOp start) {
         << "the unit is here";
     return error;
   }
+  if (Operation *update = updated.lookup(name)) {
+    InFlightDiagnostic error = start.emitError("gathers ")
+                               << start.getUnitAttr() << " behind its update";
+    error.attachNote(update->getLoc()) << "updated here";
+    return error;
+  }
   if (Gathered before = gathers.lookup(name); before.start) {
     InFlightDiagnostic error = start.emitError("gathers ")
                                << start.getUnitAttr()
@@ -61,6 +67,18 @@ LogicalResult GatherVerifier::onGather(fsdp::AllGatherStartOp start) {
   }
   gathers[name].start = start;
   return verifySource(start);
+}
+
+LogicalResult GatherVerifier::onStep(fsdp::OptimizerStepOp step) {
+  StringAttr name = step.getUnitAttr().getAttr();
+  updated[name] = step;
+  Gathered gathered = gathers.lookup(name);
+  if (!gathered.start)
+    return success();
+  InFlightDiagnostic error = step.emitError("updates ")
+                             << step.getUnitAttr() << " while it is gathered";
+  error.attachNote(gathered.start.getLoc()) << "gathered here";
+  return error;
 }
 
 LogicalResult GatherVerifier::verifySource(fsdp::AllGatherStartOp start) {

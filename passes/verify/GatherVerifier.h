@@ -22,6 +22,9 @@ public:
   mlir::LogicalResult onGather(fsdp::AllGatherStartOp start);
   mlir::LogicalResult onGathered(fsdp::AllGatherWaitOp wait);
   mlir::LogicalResult onRelease(fsdp::ReleaseOp release);
+  /// Parameters change: nothing has them gathered, and nothing gathers them
+  /// behind that.
+  mlir::LogicalResult onStep(fsdp::OptimizerStepOp step);
   /// At the function's end.
   mlir::LogicalResult verifyReleased();
 
@@ -38,6 +41,7 @@ private:
 
   const FSDPSymbols &symbols;
   fsdp::MeshOp mesh;
+  llvm::DenseMap<mlir::StringAttr, mlir::Operation *> updated; // by unit
   /// Begun or there, not released yet.
   llvm::MapVector<mlir::StringAttr, Gathered> gathers;
   llvm::DenseMap<mlir::Value, fsdp::AllGatherWaitOp> gatheredBy;

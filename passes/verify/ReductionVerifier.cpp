@@ -210,7 +210,7 @@ LogicalResult ReductionVerifier::verifyOptimizer(func::FuncOp function) {
         return entry.second.flat || entry.second.step;
       }))
     return success();
-  Value norm;
+  std::optional<Value> norm;
   llvm::SetVector<Value> results;
   for (auto &[name, reduced] : reductions) {
     fsdp::UnitOp unit = symbols.unitNamed.lookup(name);
@@ -227,12 +227,18 @@ LogicalResult ReductionVerifier::verifyOptimizer(func::FuncOp function) {
       return reduced.step.emitError("updates a part of the rank's slice of @")
              << name.getValue() << ", which no all_gather_updates completes";
     results.insert(reduced.step.getGradient());
-    if (norm && reduced.step.getNorm() != norm)
+    if (norm && reduced.step.getNorm() != *norm)
       return reduced.step.emitError("expects the norm that the other steps "
                                     "have");
     norm = reduced.step.getNorm();
   }
-  return norm ? verifyNorm(norm, results) : success();
+  if (!norm)
+    return success();
+  // Updates in backward have no norm, which is a metric only.
+  for (auto metric : function.getOps<fsdp::MetricOp>())
+    if (!*norm && metric.getName() == "gradient_norm")
+      norm = metric.getValue();
+  return *norm ? verifyNorm(*norm, results) : success();
 }
 
 LogicalResult
@@ -273,19 +279,23 @@ ReductionVerifier::verifyPartialNorm(Value norm, Location loc,
   if (!partial)
     return emitError(loc, "expects the optimizer's norm to come from "
                           "fsdp.gradient_norm");
+  SmallVector<Value> gradients;
+  for (auto part = partial; part;
+       part = part.getPrevious()
+                  ? part.getPrevious().getDefiningOp<fsdp::GradientNormOp>()
+                  : fsdp::GradientNormOp())
+    llvm::append_range(gradients, part.getGradients());
   for (Value result : results)
-    if (llvm::count(partial.getGradients(), result) != 1) {
+    if (llvm::count(gradients, result) != 1) {
       InFlightDiagnostic error =
           partial.emitError("expects every reduced gradient once");
       error.attachNote(result.getLoc())
-          << "this one is there " << llvm::count(partial.getGradients(), result)
-          << " times";
+          << "this one is there " << llvm::count(gradients, result) << " times";
       return error;
     }
-  if (partial.getGradients().size() != results.size())
+  if (gradients.size() != results.size())
     return partial.emitError("expects ")
-           << results.size() << " reduced gradients, got "
-           << partial.getGradients().size();
+           << results.size() << " reduced gradients, got " << gradients.size();
   return success();
 }
 

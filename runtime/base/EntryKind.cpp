@@ -1,6 +1,8 @@
 // Entries of the plan by reflection.
 #include "runtime/base/EntryKind.h"
 
+#include <algorithm>
+
 namespace shardc::runtime {
 
 using google::protobuf::FieldDescriptor;
@@ -31,6 +33,12 @@ std::optional<uint32_t> collectiveToken(const plan::Entry &entry) {
   if (!token)
     return std::nullopt;
   return message->GetReflection()->GetUInt32(*message, token);
+}
+
+bool updatesInBackward(const plan::Program &train) {
+  return std::ranges::any_of(train.entries(), [](const plan::Entry &entry) {
+    return entry.has_optimizer_step() && !entry.optimizer_step().has_norm();
+  });
 }
 
 } // namespace shardc::runtime

@@ -20,6 +20,9 @@ std::string workKind(const plan::Entry &entry);
 /// The token of the collective that the entry starts or waits for.
 std::optional<uint32_t> collectiveToken(const plan::Entry &entry);
 
+/// Whether units are updated in backward, before there is a norm to clip by.
+bool updatesInBackward(const plan::Program &train);
+
 } // namespace shardc::runtime
 
 #endif

@@ -2,6 +2,7 @@
 #include "runtime/cli/CheckOptions.h"
 
 #include "runtime/base/DType.h"
+#include "runtime/base/EntryKind.h"
 #include "runtime/base/Error.h"
 #include "runtime/base/Text.h"
 #include "runtime/cli/ScheduleFlags.h"
@@ -146,7 +147,20 @@ static bool hasAttention(const plan::Plan &plan) {
       [](const plan::Entry &entry) { return entry.has_attention(); });
 }
 
+/// Refuses what needs all gradients of a step at once.
+static void checkUpdate(const Options &options, const plan::Plan &plan) {
+  if (!updatesInBackward(plan.train()))
+    return;
+  for (const char *flag : {"--clip", "--export-gradients", "--loss-scale"})
+    if (options.given.contains(flag) &&
+        (flag != std::string_view("--clip") || options.clip > 0))
+      fail(cli::placeOf(options, flag), flag,
+           ": this trainer updates each unit in backward, when the gradients "
+           "of others are not there yet; compile it with shardc --update step");
+}
+
 void checkOptions(const Options &options, const plan::Plan &plan) {
+  checkUpdate(options, plan);
   const Optimizer *own = findOptimizer(plan.optimizer().kind());
   auto belongs = [&](const char *flag,
                      std::optional<double> Optimizer::*number) {

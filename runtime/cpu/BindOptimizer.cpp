@@ -18,8 +18,12 @@ static std::span<int64_t, ExactSum::words> wordsOf(const Tensor &sum) {
 
 Task bind(CpuDevice &device, const entry::GradientNorm &entry) {
   auto norm = std::make_shared<GradientNorm>(entry.gradients, entry.rows);
-  return [norm, &device, result = entry.result] {
-    norm->compute(device.numbers.clipNorm, device.pool, wordsOf(result));
+  return [norm, &device, previous = entry.previous, result = entry.result] {
+    std::optional<std::span<const int64_t, ExactSum::words>> before;
+    if (previous)
+      before = wordsOf(previous);
+    norm->compute(device.numbers.clipNorm, device.pool, before,
+                  wordsOf(result));
   };
 }
 

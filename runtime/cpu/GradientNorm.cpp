@@ -93,8 +93,10 @@ static void forRowSums(const Tensor &gradient, const entry::Rows &rows,
   }
 }
 
-void GradientNorm::compute(Norm norm, ThreadPool &pool,
-                           std::span<int64_t, ExactSum::words> result) {
+void GradientNorm::compute(
+    Norm norm, ThreadPool &pool,
+    std::optional<std::span<const int64_t, ExactSum::words>> previous,
+    std::span<int64_t, ExactSum::words> result) {
   std::vector<ExactSum> sums(pool.workers());
   std::vector<double> largest(pool.workers());
   pool.forRanges(
@@ -116,8 +118,8 @@ void GradientNorm::compute(Norm norm, ThreadPool &pool,
         largest[worker] = larger(largest[worker], most);
       });
   if (norm == Norm::Inf) {
+    double most = previous ? std::bit_cast<double>((*previous)[0]) : 0;
     std::ranges::fill(result, 0);
-    double most = 0;
     for (double each : largest)
       most = larger(most, each);
     // Of numbers that are not negative, and of those that are none, the larger
@@ -125,7 +127,7 @@ void GradientNorm::compute(Norm norm, ThreadPool &pool,
     result[0] = std::bit_cast<int64_t>(std::fabs(most));
     return;
   }
-  ExactSum total;
+  ExactSum total = previous ? ExactSum(*previous) : ExactSum();
   for (const ExactSum &sum : sums)
     total.add(sum);
   total.store(result);

@@ -27,9 +27,11 @@ public:
   GradientNorm(std::vector<Tensor> gradients,
                const std::vector<std::vector<entry::Rows>> &rows);
   /// Writes an ExactSum, or for Norm::Inf the bits of the largest in the first
-  /// word and zeros behind it.
-  void compute(Norm norm, ThreadPool &pool,
-               std::span<int64_t, ExactSum::words> result);
+  /// word and zeros behind it; `previous` has the same of other gradients.
+  void
+  compute(Norm norm, ThreadPool &pool,
+          std::optional<std::span<const int64_t, ExactSum::words>> previous,
+          std::span<int64_t, ExactSum::words> result);
 
 private:
   std::vector<Tensor> gradients;

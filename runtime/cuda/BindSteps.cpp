@@ -86,10 +86,15 @@ Task bind(CudaDevice &device, const entry::GradientNorm &entry) {
     addParts(parts[entry.gradients[i].dtype], entry.gradients[i],
              entry.rows[i]);
   CUdeviceptr sum = addressOf(entry.result);
-  std::vector<Task> tasks = {[&device, sum] {
-    device.context.driver.cuMemsetD8Async(sum, 0, exactWords * sizeof(int64_t),
-                                          device.compute);
-  }};
+  std::vector<Task> tasks = {
+      [&device, sum, previous = addressOf(entry.previous)] {
+        constexpr size_t bytes = exactWords * sizeof(int64_t);
+        if (previous)
+          device.context.driver.cuMemcpyDtoDAsync(sum, previous, bytes,
+                                                  device.compute);
+        else
+          device.context.driver.cuMemsetD8Async(sum, 0, bytes, device.compute);
+      }};
   for (const auto &[dtype, own] : parts)
     if (!own.empty())
       tasks.push_back(kernelTask(

@@ -228,15 +228,16 @@ struct IndexCall {
 struct Rows {
   int64_t begin, count, width;
 };
-/// Each row is added up on its own, and the rows exactly.
+/// Each row is added up on its own; the rows, and what is previous, exactly.
 struct GradientNorm {
   std::vector<Tensor> gradients;
   std::vector<std::vector<Rows>> rows; // of each gradient
-  Tensor result;                       // int64, as ExactSum::store has it
+  Tensor previous, result;             // int64, as ExactSum::store has it
 
   static void visitOperands(auto &self, const auto &visit) {
     for (auto &gradient : self.gradients)
       visit(gradient, Access::Read, "gradient");
+    visit(self.previous, Access::Read, "previous");
     visit(self.result, Access::Write, "result");
   }
 };
@@ -249,8 +250,7 @@ struct ExactSum {
     visit(self.sum, Access::Write, "sum");
   }
 };
-/// The float64 next to an ExactSum, or, of a norm, to what the run's norm makes
-/// of it.
+/// The float64 next to an ExactSum, or to what the run's norm makes of a norm.
 struct RoundSum {
   Tensor sum, value;
   bool norm = false;

@@ -71,6 +71,8 @@ void Program::findCollectives() {
     if (collectives.emplace(*token, collective).second && collective.unit >= 0)
       gathersOf[collective.unit].push_back(*token);
   }
+  if (!collectives.empty())
+    nextBarrier = std::prev(collectives.end())->first + 1;
 }
 
 void Program::makeSlots() {
@@ -192,17 +194,16 @@ Tensor Program::lossSlot() const {
   return loss;
 }
 
-void Program::beginOptimizer(int index) {
-  if (firstOptimizerStep >= 0)
-    return;
-  firstOptimizerStep = onDevice->size();
-  awaitReaders(index);
+void Program::beginOptimizer(int index, uint32_t unit) {
+  if (firstOptimizerStep < 0)
+    firstOptimizerStep = onDevice->size();
+  awaitReaders(index, unit);
 }
 
 void Program::addDirection(int index, const plan::MatrixDirection &entry) {
   entry::MatrixDirection direction = resolve(state, entry);
   direction.loss = lossSlot();
-  beginOptimizer(index);
+  beginOptimizer(index, entry.unit());
   push(index, std::move(direction), true);
 }
 
@@ -215,7 +216,7 @@ void Program::addOptimizerStep(int index, const plan::OptimizerStep &entry) {
     gradients[entry.unit()].shape = {entry.begin() + step.gradient.elements()};
   step.loss = lossSlot();
   step.skipped = slotAt(slots, std::ssize(metrics));
-  beginOptimizer(index);
+  beginOptimizer(index, entry.unit());
   finishGathers(index, entry.unit());
   push(index, std::move(step), true);
 }

@@ -74,16 +74,16 @@ private:
   void addWait(int index, uint32_t id);
   void addMetric(int index, const plan::Metric &entry);
   void addDirection(int index, const plan::MatrixDirection &entry);
-  /// Notes that parameters or state change from here on.
-  void beginOptimizer(int index);
+  /// Notes that parameters or state of a unit change from here on.
+  void beginOptimizer(int index, uint32_t unit);
   /// Returns where the loss is when optimizer steps run.
   Tensor lossSlot() const;
   void addOptimizerStep(int index, const plan::OptimizerStep &entry);
   /// Adds a wait until no peer reads a unit's parameters any more.
   void finishGathers(int index, uint32_t unit);
-  /// Adds waits until no peer reads what this rank's optimizer changes in
-  /// blocks.
-  void awaitReaders(int index);
+  /// Adds a wait until no peer reads what this rank's optimizer changes of a
+  /// unit that lies in a block, unless there was one for it already.
+  void awaitReaders(int index, uint32_t unit);
 
   void addSeconds(Clock::time_point begin);
 
@@ -97,6 +97,8 @@ private:
   std::vector<std::vector<uint32_t>> gathersOf;
   std::unique_ptr<DeviceProgram> onDevice;
   int64_t firstOptimizerStep = -1; // on the device
+  std::set<uint32_t> unread;       // units that awaitReaders waited for
+  uint32_t nextBarrier = 0;        // behind the plan's collectives
 
   /// `slots` has a float64 for each metric, and one for whether the step was
   /// skipped: a run reads all of them back at once.

@@ -177,22 +177,18 @@ void Program::finishGathers(int index, uint32_t unit) {
          runsOnlyAtEnd(program.entries(index)));
 }
 
-void Program::awaitReaders(int index) {
-  // The barriers' ids lie behind those of the plan.
-  uint32_t id =
-      collectives.empty() ? 0 : std::prev(collectives.end())->first + 1;
-  std::vector<bool> met(state.groups.size());
-  for (int i = 0; i < state.plan.units_size(); ++i) {
-    if (!state.isInBlock(i) || !state.plan.units(i).optimizer_shards())
-      continue;
-    int64_t group = state.shared.groups[i];
-    if (met[group])
-      continue;
-    met[group] = true;
-    push(index, entry::StartBarrier{id, state.groups[group]}, true);
-    push(index, entry::Wait{id, true}, true);
-    ++id;
-  }
+void Program::awaitReaders(int index, uint32_t unit) {
+  if (!state.isInBlock(int(unit)) || unread.contains(unit))
+    return;
+  int64_t group = state.shared.groups[unit];
+  push(index, entry::StartBarrier{nextBarrier, state.groups[group]}, true);
+  push(index, entry::Wait{nextBarrier, true}, true);
+  ++nextBarrier;
+  // One meeting is enough for all that nobody reads any more.
+  for (int i = 0; i < state.plan.units_size(); ++i)
+    if (state.isInBlock(i) && state.shared.groups[i] == group &&
+        state.shared.lastTouches[i] < index)
+      unread.insert(uint32_t(i));
 }
 
 } // namespace shardc::runtime

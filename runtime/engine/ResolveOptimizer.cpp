@@ -83,6 +83,9 @@ entry::GradientNorm resolve(const RankState &state,
     norm.gradients.push_back(gradient);
     norm.rows.push_back(trainedRows(state, unit));
   }
+  norm.previous = SHARDC_RESOLVE_FIELD(state, entry, previous);
+  if (norm.previous)
+    requireExactSum(norm.previous, "previous");
   norm.result = state.resolve(entry.result(), "result");
   requireExactSum(norm.result, "result");
   return norm;

@@ -83,19 +83,14 @@ bool standsAlone(const plan::Plan &plan, const plan::Unit &unit,
          unit.elements() * int64_t(elementSize(unit.dtype()));
 }
 
-/// Returns, for each buffer, whether it is touched where parameters change
-/// already, or behind that.
-std::vector<bool> touchedLate(const plan::Plan &plan) {
-  std::vector<bool> touched(plan.buffers_size());
-  bool changes = false;
-  for (const plan::Entry &entry : plan.train().entries()) {
-    changes |=
-        entry.has_optimizer_step() || entry.has_all_gather_updates_start();
-    if (!changes)
-      continue;
+/// Returns, for each buffer, the last entry of a step that touches it, or -1.
+std::vector<int> lastTouchesOf(const plan::Plan &plan) {
+  std::vector<int> last(plan.buffers_size(), -1);
+  for (int index = 0; index < plan.train().entries_size(); ++index) {
+    const plan::Entry &entry = plan.train().entries(index);
     auto touch = [&](uint32_t buffer) {
-      if (buffer < touched.size())
-        touched[buffer] = true;
+      if (buffer < last.size())
+        last[buffer] = index;
     };
     forTensors(entry, touch);
     if (entry.has_all_gather_start())
@@ -103,7 +98,26 @@ std::vector<bool> touchedLate(const plan::Plan &plan) {
     if (entry.has_keep())
       touch(entry.keep().gathered());
   }
-  return touched;
+  return last;
+}
+
+/// Returns, for each unit, the first entry of a step that changes it, or the
+/// number of entries.
+std::vector<int> firstChangesOf(const plan::Plan &plan) {
+  int size = plan.train().entries_size();
+  std::vector<int> first(plan.units_size(), size);
+  auto change = [&](uint32_t unit, int index) {
+    if (unit < first.size())
+      first[unit] = std::min(first[unit], index);
+  };
+  for (int index = 0; index < size; ++index) {
+    const plan::Entry &entry = plan.train().entries(index);
+    if (entry.has_optimizer_step())
+      change(entry.optimizer_step().unit(), index);
+    if (entry.has_all_gather_updates_start())
+      change(entry.all_gather_updates_start().unit(), index);
+  }
+  return first;
 }
 
 } // namespace
@@ -111,14 +125,17 @@ std::vector<bool> touchedLate(const plan::Plan &plan) {
 SharedSlices SharedSlices::none(const plan::Plan &plan) {
   return {std::vector<int64_t>(plan.units_size(), -1),
           std::vector<int64_t>(plan.buffers_size(), -1),
-          std::vector<int64_t>(plan.buffers_size(), -1)};
+          std::vector<int64_t>(plan.buffers_size(), -1),
+          std::vector<int>(plan.units_size(), -1)};
 }
 
 SharedSlices SharedSlices::of(const plan::Plan &plan, int64_t ranksPerProcess) {
   constexpr int64_t unknown = -2;
   SharedSlices shared = none(plan);
   std::fill(shared.groups.begin(), shared.groups.end(), unknown);
-  std::vector<bool> late = touchedLate(plan), alone = buffersAlone(plan);
+  std::vector<int> touches = lastTouchesOf(plan),
+                   changes = firstChangesOf(plan);
+  std::vector<bool> alone = buffersAlone(plan);
   const plan::Program *programs[] = {&plan.train(), &plan.eval()};
 
   for (const plan::Program *program : programs)
@@ -131,7 +148,9 @@ SharedSlices SharedSlices::of(const plan::Plan &plan, int64_t ranksPerProcess) {
                       unit.elements() * int64_t(elementSize(unit.dtype())) &&
                   (owner < 0 || owner == start.unit());
       owner = start.unit();
-      if (!fits || late[start.gathered()])
+      int &last = shared.lastTouches[start.unit()];
+      last = std::max(last, touches[start.gathered()]);
+      if (!fits || last >= changes[start.unit()])
         group = -1;
       if (start.has_kept())
         return; // of the same values, from fewer ranks
@@ -154,7 +173,7 @@ SharedSlices SharedSlices::of(const plan::Plan &plan, int64_t ranksPerProcess) {
       unit = -1;
   for (const plan::Program *program : programs)
     for (const plan::Entry &entry : program->entries())
-      if (entry.has_keep() && entry.keep().kept().buffer() < late.size() &&
+      if (entry.has_keep() && entry.keep().kept().buffer() < touches.size() &&
           entry.keep().unit() < shared.groups.size() &&
           shared.isShared(entry.keep().unit()))
         shared.kept[entry.keep().kept().buffer()] = entry.keep().unit();

@@ -24,12 +24,15 @@ struct SharedSlices {
   /// Each buffer that keeps a part of a unit for another gather, which the
   /// block makes needless, has that unit here; the others have -1.
   std::vector<int64_t> kept;
+  /// Each unit has the last entry of a step here that touches it in its
+  /// gathered form, or -1.
+  std::vector<int> lastTouches;
 
   /// Finds the units that it holds for where a process has `ranksPerProcess`
   /// ranks in a row: gathered over one group, all in one process, in all
   /// programs, cut into as many slices as that has ranks, the slice in a
   /// buffer that no other buffer overlaps, and not touched in its gathered form
-  /// behind the first entry that changes parameters: so ranks that meet before
+  /// behind the first entry that changes the unit: so ranks that meet before
   /// that entry have no reader among them.
   static SharedSlices of(const plan::Plan &plan, int64_t ranksPerProcess);
   static SharedSlices none(const plan::Plan &plan);

@@ -412,10 +412,18 @@ void RankLoop::check(int64_t step, const Outcome &outcome, PastStep past) {
   if (!std::isfinite(outcome.loss))
     failInStep(run, *rank, batches->onDevice(), std::move(past),
                is("loss", outcome.loss));
-  if (rank->gradientNorm() && !std::isfinite(outcome.gradientNorm))
-    failInStep(run, *rank, batches->onDevice(), std::move(past),
-               is("gradient norm", outcome.gradientNorm) + " at a loss of " +
-                   numberText(outcome.loss));
+  if (!rank->gradientNorm() || std::isfinite(outcome.gradientNorm))
+    return;
+  std::string what = is("gradient norm", outcome.gradientNorm) +
+                     " at a loss of " + numberText(outcome.loss);
+  // A step that has changed parameters would not be the same again.
+  if (!outcome.skipped)
+    fail(what,
+         ", which backward had updated units by (--update backward); a trainer "
+         "that shardc compiles with --update step leaves them as they are, and "
+         "says where it is from; ",
+         exportedText(run));
+  failInStep(run, *rank, batches->onDevice(), std::move(past), what);
 }
 
 void RankLoop::report(int64_t step, const Outcome &outcome, double seconds) {

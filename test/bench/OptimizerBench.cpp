@@ -83,7 +83,7 @@ int main(int argc, char **argv) {
                        });
       }));
       seconds[NormOfGradients].push_back(bench::timed(
-          communicator, [&] { norm.compute(Norm::Two, pool, exact); }));
+          communicator, [&] { norm.compute(Norm::Two, pool, {}, exact); }));
       seconds[AdamW].push_back(
           bench::timed(communicator, [&] { step.run(numbers, 0, pool); }));
     }

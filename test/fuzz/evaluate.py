@@ -37,8 +37,8 @@ def step_noise(value, key, relative):
 
 
 class Written:
-    """The program by numpy. noise: each float result is wrong by up to this, relatively, which
-    shows what rounding to a type can do. folds: what is known while compiling has the file's
+    """The program by numpy. noise: parameters and float results are wrong by as much, relatively,
+    which shows what rounding to a type can do. folds: what is known while compiling has the file's
     types."""
 
     def __init__(self, program, parts, wide=np.longdouble, noise=0.0, seed=0, folds=True):
@@ -50,10 +50,9 @@ class Written:
         kept = program.needed([program.loss.value])
         self.known = program.known() if folds else set()
         self.nodes = [n for n in program.nodes if any(o in kept for o in n.outputs)]
-        shared = {
-            name: as_array(t, v, wide)
-            for name, (t, v) in (*program.parameters.items(), *program.constants.items())
-        }
+        shared = {name: as_array(t, v, wide) for name, (t, v) in program.constants.items()}
+        for name, (dtype, values) in program.parameters.items():
+            shared[name] = step_noise(as_array(dtype, values, wide), (seed, hash_of(name)), noise)
         self.values = []
         for part in range(parts):
             environment = dict(shared)
@@ -240,8 +239,8 @@ def largest_by_torch(program, parts):
 
 
 def by_torch(program, parts, noise=0.0, seed=0, folds=True):
-    """(loss, {parameter: gradient}) by torch in float64. noise: of each result of a node; folds as
-    of Written."""
+    """(loss, {parameter: gradient}) by torch in float64. noise: of each parameter and result of a
+    node; folds as of Written."""
     import torch
 
     import torch_ops_carried  # noqa: F401
@@ -256,7 +255,9 @@ def by_torch(program, parts, noise=0.0, seed=0, folds=True):
     known = program.known() if folds else set()
     nodes = [n for n in program.nodes if any(o in kept for o in n.outputs)]
     parameters = {
-        name: tensor(v, t).requires_grad_()
+        name: torch.from_numpy(step_noise(tensor(v, t).numpy(), (seed, hash_of(name)), noise))
+        .clone()
+        .requires_grad_()
         for name, (t, v) in program.parameters.items()
         if name in kept
     }

@@ -388,6 +388,8 @@ class Judge:
         program, parts = case.program, case.configuration.parts()
         theirs, expected = by_torch(program, parts, folds=folds)
         if not abs(theirs - loss) <= 1e-11 * max(1, abs(loss), 1e-3 * sum_of_sizes(written)):
+            if self.is_at_a_step(program, case.configuration, theirs, loss):
+                return None
             return Finding("reference", f"loss is {theirs!r} by torch, {loss!r} by numpy")
         largest = max((np.max(np.abs(g), initial=0) for g in expected.values()), default=0)
         shaken = (

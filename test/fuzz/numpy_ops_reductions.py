@@ -81,10 +81,10 @@ def layer_normalization(call):
     x, axis = call[0], call.attribute("axis", -1)
     axes = tuple(range(axis % x.ndim, x.ndim))
     mean = np.mean(x, axes, keepdims=True)
-    inverse = 1 / np.sqrt(
-        np.mean((x - mean) ** 2, axes, keepdims=True) + call.decimal("epsilon", 1e-5)
-    )
-    result = (x - mean) * inverse * call[1]
+    variance = np.mean((x - mean) ** 2, axes, keepdims=True)
+    result = (x - mean) / np.sqrt(variance + call.decimal("epsilon", 1e-5)) * call[1]
+    # As a value of its own it is made of ops, which have the epsilon in the file's type.
+    inverse = 1 / np.sqrt(variance + call.real("epsilon", 1e-5))
     return [result if call[2] is None else result + call[2], mean, inverse]
 
 

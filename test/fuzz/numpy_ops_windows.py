@@ -201,7 +201,10 @@ def batch_normalization(call):
         axes = (0, *spatial(x))
         mean = np.mean(x, axes, keepdims=True)
         variance = np.mean((x - mean) ** 2, axes, keepdims=True)
-    return [(x - mean) / np.sqrt(variance + call.decimal("epsilon", 1e-5)) * scale + bias]
+        epsilon = call.decimal("epsilon", 1e-5)
+    else:  # made of ops, which have it in the file's type
+        epsilon = call.real("epsilon", 1e-5)
+    return [(x - mean) / np.sqrt(variance + epsilon) * scale + bias]
 
 
 def standardized(x, axes, epsilon):

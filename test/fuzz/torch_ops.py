@@ -304,7 +304,7 @@ def log_softmax(call):
 
 @op("LayerNormalization")
 def layer_normalization(call):
-    x, axis, epsilon = call[0], call.attribute("axis", -1), call.decimal("epsilon", 1e-5)
+    x, axis = call[0], call.attribute("axis", -1)
     shape, axes = x.shape[axis % x.ndim :], tuple(range(axis % x.ndim, x.ndim))
     scale, bias = (
         None if v is None else v.broadcast_to(shape) if v.ndim <= len(shape) else v.reshape(shape)
@@ -313,8 +313,9 @@ def layer_normalization(call):
     mean = x.mean(axes, keepdim=True)
     # Not F.layer_norm, of whose steps rounding could show nothing.
     centred = x - mean
-    inverse = torch.rsqrt((centred * centred).mean(axes, keepdim=True) + epsilon)
-    result = centred * inverse * scale
+    variance = (centred * centred).mean(axes, keepdim=True)
+    result = centred * torch.rsqrt(variance + call.decimal("epsilon", 1e-5)) * scale
+    inverse = torch.rsqrt(variance + float(call.real("epsilon", 1e-5)))
     return [result if bias is None else result + bias, mean, inverse]
 
 

@@ -146,10 +146,10 @@ def global_lp_pool(call):
 @op("BatchNormalization")
 def batch_normalization(call):
     x, scale, bias, mean, variance = (call[i] for i in range(5))
-    epsilon = call.decimal("epsilon", 1e-5)
     if call.attribute("training_mode", 0):
-        y = standardized(x, (0, *spatial(x)), epsilon)
+        y = standardized(x, (0, *spatial(x)), call.decimal("epsilon", 1e-5))
         return [y * along_channels(scale, x.dim()) + along_channels(bias, x.dim())]
+    epsilon = float(call.real("epsilon", 1e-5))
     return [F.batch_norm(x, mean, variance, scale, bias, False, 0.0, epsilon)]
 
 

@@ -20,6 +20,9 @@
 // RUN: not shardc-opt %s --fsdp-form-units=mesh=2 --fsdp-shard=optimizer=adamax 2>&1 | FileCheck %s --check-prefix=KIND
 // RUN: not shardc-opt %s --fsdp-form-units=mesh=2 --fsdp-shard=prefetch=-1 2>&1 | FileCheck %s --check-prefix=PREFETCH
 // RUN: not shardc-opt %s --fsdp-form-units=mesh=2 --fsdp-shard=accumulate=half 2>&1 | FileCheck %s --check-prefix=ACCUMULATE
+// RUN: shardc-opt %s --fsdp-form-units=mesh=2 --fsdp-shard=update=backward --fsdp-verify | FileCheck %s --check-prefix=UPDATE
+// RUN: not shardc-opt %s --fsdp-form-units=mesh=2 --fsdp-shard=update=half 2>&1 | FileCheck %s --check-prefix=UPDATE-KIND
+// RUN: not shardc-opt %s --fsdp-form-units=mesh=2 --fsdp-shard="update=backward optimizer=muon" 2>&1 | FileCheck %s --check-prefix=UPDATE-MUON
 // RUN: not shardc-opt %s --fsdp-shard 2>&1 | FileCheck %s --check-prefix=NO-MESH
 
 // An embedding tied to the head, two layers, a norm in the root.
@@ -81,8 +84,8 @@
 // CHECK-NEXT: %[[A:.*]] = fsdp.all_reduce_start optimizer(%[[LOSSES]], %[[N]]) over @world {norms = array<i1: false, true>}
 // CHECK-NEXT: %[[SUMS:.*]]:2 = fsdp.all_reduce_wait %[[A]]
 // CHECK-NEXT: %[[TOTAL:.*]] = fsdp.round_sum %[[SUMS]]#0 : tensor<68xi64> -> tensor<f64>
-// CHECK-NEXT: %[[NORM:.*]] = fsdp.round_sum %[[SUMS]]#1 norm : tensor<68xi64> -> tensor<f64>
 // CHECK-NEXT: fsdp.metric "loss" %[[TOTAL]]
+// CHECK-NEXT: %[[NORM:.*]] = fsdp.round_sum %[[SUMS]]#1 norm : tensor<68xi64> -> tensor<f64>
 // CHECK-NEXT: fsdp.metric "gradient_norm" %[[NORM]]
 // CHECK-NEXT: fsdp.optimizer_step @root(%[[GR]], %[[NORM]]) "adamw"
 // CHECK-NEXT: fsdp.optimizer_step @layers.0(%[[G0]], %[[NORM]]) "adamw"
@@ -130,8 +133,8 @@
 // HYBRID-NEXT: %[[T2:.*]] = fsdp.all_reduce_start optimizer(%[[SUMS]]#0) over @replicate {norms = array<i1: false>}
 // HYBRID-NEXT: %[[SUM:.*]] = fsdp.all_reduce_wait %[[T2]]
 // HYBRID-NEXT: %[[TOTAL:.*]] = fsdp.round_sum %[[SUM]] :
-// HYBRID-NEXT: %[[NORM:.*]] = fsdp.round_sum %[[SUMS]]#1 norm :
 // HYBRID-NEXT: fsdp.metric "loss" %[[TOTAL]]
+// HYBRID-NEXT: %[[NORM:.*]] = fsdp.round_sum %[[SUMS]]#1 norm :
 // HYBRID-NEXT: fsdp.metric "gradient_norm" %[[NORM]]
 // HYBRID: fsdp.optimizer_step @layers.1(%[[G1]], %[[NORM]]) "adamw" : tensor<12xf32>
 // HYBRID-NEXT: return
@@ -323,6 +326,36 @@
 // KIND: error: optimizer adamax: expected adamw, adam, sgd, lion, amsgrad, adagrad or muon
 // PREFETCH: error: prefetch -1: expected auto, or the number of units to gather ahead, 0 to 64, as N or forward=N,backward=M
 // ACCUMULATE: error: accumulate half: there are sharded and unsharded
+
+// Updated in backward: each unit behind its release, when its gradient is there. The loss is summed before the first, which asks whether
+// it is finite; the norm is added up on the way, for the metrics alone.
+// UPDATE-LABEL: func.func @train
+// UPDATE: fsdp.release @layers.1({{.*}} : tensor<4x4xf32>, tensor<4xf32>
+// UPDATE: fsdp.release @layers.1(
+// UPDATE: fsdp.release @layers.0(
+// UPDATE: %[[G1:.*]] = fsdp.reduce_scatter_wait
+// UPDATE: %[[LOSS:.*]] = fsdp.accumulate {{.*}} in i64
+// UPDATE-NEXT: %[[T:.*]] = fsdp.all_reduce_start optimizer(%[[LOSS]]) over @world {norms = array<i1: false>}
+// UPDATE-NEXT: %[[SUM:.*]] = fsdp.all_reduce_wait %[[T]]
+// UPDATE-NEXT: %[[TOTAL:.*]] = fsdp.round_sum %[[SUM]]
+// UPDATE-NEXT: fsdp.metric "loss" %[[TOTAL]]
+// UPDATE-NEXT: %[[N1:.*]] = fsdp.gradient_norm %[[G1]] :
+// UPDATE-NEXT: fsdp.optimizer_step @layers.1(%[[G1]]) "adamw" : tensor<12xf32>{{$}}
+// UPDATE: fsdp.reduce_scatter_start @root
+// UPDATE-NEXT: %[[G0:.*]] = fsdp.reduce_scatter_wait
+// UPDATE-NEXT: %[[N0:.*]] = fsdp.gradient_norm %[[G0]] plus(%[[N1]] : tensor<68xi64>)
+// UPDATE-NEXT: fsdp.optimizer_step @layers.0(%[[G0]])
+// UPDATE-NEXT: %[[GR:.*]] = fsdp.reduce_scatter_wait
+// UPDATE-NEXT: %[[N:.*]] = fsdp.gradient_norm %[[GR]] plus(%[[N0]] : tensor<68xi64>)
+// UPDATE-NEXT: fsdp.optimizer_step @root(%[[GR]])
+// UPDATE-NEXT: %[[NT:.*]] = fsdp.all_reduce_start optimizer(%[[N]]) over @world {norms = array<i1: true>}
+// UPDATE-NEXT: %[[NSUM:.*]] = fsdp.all_reduce_wait %[[NT]]
+// UPDATE-NEXT: %[[NORM:.*]] = fsdp.round_sum %[[NSUM]] norm
+// UPDATE-NEXT: fsdp.metric "gradient_norm" %[[NORM]]
+// UPDATE-NEXT: return
+
+// UPDATE-KIND: error: update half: there are step and backward
+// UPDATE-MUON: error: update backward: muon takes whole matrices, whose directions are made when all gradients are there
 // NO-MESH: error: expects fsdp.mesh and @train; run nn-differentiate and fsdp-form-units first
 nn.parameter @embed.weight : tensor<8x4xf32> {initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
 nn.parameter @layers.0.weight : tensor<4x4xf32> {fsdp.unit = "layers.0", initializer = "1", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}

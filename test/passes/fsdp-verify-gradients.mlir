@@ -616,3 +616,43 @@ func.func @sums_the_norm_over_every_dimension_once(%x: tensor<4x4xf32>) {
   fsdp.all_gather_updates_wait %q
   return
 }
+
+// -----
+
+fsdp.mesh @mesh {dims = array<i64: 2>, names = ["shard"], shard_dims = array<i64: 0>, optimizer_dims = array<i64: 0>, strategy = "full"}
+fsdp.group @world {stride = 1 : i64, size = 2 : i64}
+nn.parameter @w : tensor<4x4xf32> {initializer = "w", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
+fsdp.unit @u {parameters = [@w], offsets = array<i64: 0>, elements = 16, padding = 0, shards = 2, optimizer_shards = 2, reshard = 2,
+  element_type = f32, master_type = f32, gradient_type = f32, reason = ""}
+func.func @updates_nothing_that_is_gathered(%x: tensor<4x4xf32>) {
+  // expected-note @below {{gathered here}}
+  %t = fsdp.all_gather_start @u backward over @world
+  %w = fsdp.all_gather_wait %t : tensor<4x4xf32>
+  %f = fsdp.flat_gradients @u(%x) : (tensor<4x4xf32>) -> tensor<16xf32>
+  %s = fsdp.reduce_scatter_start @u %f over @world accumulated : tensor<16xf32>
+  %r = fsdp.reduce_scatter_wait %s : tensor<8xf32>
+  // expected-error @below {{updates @u while it is gathered}}
+  fsdp.optimizer_step @u(%r) "adamw" : tensor<8xf32>
+  fsdp.release @u(%w) : tensor<4x4xf32>
+  return
+}
+
+// -----
+
+fsdp.mesh @mesh {dims = array<i64: 2>, names = ["shard"], shard_dims = array<i64: 0>, optimizer_dims = array<i64: 0>, strategy = "full"}
+fsdp.group @world {stride = 1 : i64, size = 2 : i64}
+nn.parameter @w : tensor<4x4xf32> {initializer = "w", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
+fsdp.unit @u {parameters = [@w], offsets = array<i64: 0>, elements = 16, padding = 0, shards = 2, optimizer_shards = 2, reshard = 2,
+  element_type = f32, master_type = f32, gradient_type = f32, reason = ""}
+func.func @gathers_nothing_that_was_updated(%x: tensor<4x4xf32>) {
+  %f = fsdp.flat_gradients @u(%x) : (tensor<4x4xf32>) -> tensor<16xf32>
+  %s = fsdp.reduce_scatter_start @u %f over @world accumulated : tensor<16xf32>
+  %r = fsdp.reduce_scatter_wait %s : tensor<8xf32>
+  // expected-note @below {{updated here}}
+  fsdp.optimizer_step @u(%r) "adamw" : tensor<8xf32>
+  // expected-error @below {{gathers @u behind its update}}
+  %t = fsdp.all_gather_start @u backward over @world
+  %w = fsdp.all_gather_wait %t : tensor<4x4xf32>
+  fsdp.release @u(%w) : tensor<4x4xf32>
+  return
+}

@@ -32,6 +32,7 @@ COMPILER = {
     "--offload": ["optimizer", "auto"],
     "--optimizer": "adamw adam sgd lion amsgrad adagrad muon".split(),
     "--accumulate": ["sharded", "unsharded"],
+    "--update": ["step", "backward"],
     "--freeze": ["bias", "nothing"],
     "--trainable": ["weight"],
     "--buffer": ["bias"],

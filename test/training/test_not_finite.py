@@ -28,6 +28,8 @@ def poisoned(source, target, name, element):
 
 
 class NotFinite(unittest.TestCase):
+    flags = ()
+
     @classmethod
     def setUpClass(cls):
         """x -> linear -> log of a column that is positive -> linear -> the loss."""
@@ -44,7 +46,7 @@ class NotFinite(unittest.TestCase):
         model.input("labels", [], np.int64, high=5)
         model.finish("cross-entropy:logits=logits,labels=labels", logits=[5])
         cls.model, cls.trainer = model, os.path.join(cls.folder, "trainer")
-        model.compile(cls.trainer, RANKS, "float32", batch=BATCH)
+        model.compile(cls.trainer, RANKS, "float32", *cls.flags, batch=BATCH)
 
     def data(self, **changed):
         return [
@@ -131,6 +133,12 @@ class NotFinite(unittest.TestCase):
             ranks=[3],
             samples=("1", "6, 7"),
         )
+
+
+class UpdatesInBackward(NotFinite):
+    """The loss is known before the first update, so that none of a step is done."""
+
+    flags = ("--update", "backward", "--units", "size:200B")
 
 
 if __name__ == "__main__":

@@ -93,7 +93,7 @@ static std::optional<Role> roleOf(int kind, const std::string &field) {
        "r:flat w:shard a:accumulator s:workspace "},
       {plan::Entry::kAllReduceStart, "u:values a:accumulators s:workspace "},
       {plan::Entry::kAccumulate, "u:value a:accumulator "},
-      {plan::Entry::kGradientNorm, "r:gradients w:result "},
+      {plan::Entry::kGradientNorm, "r:gradients r:previous w:result "},
       {plan::Entry::kExactSum, "r:value w:sum "},
       {plan::Entry::kRoundSum, "r:sum w:value "},
       {plan::Entry::kOptimizerStep,
@@ -333,7 +333,8 @@ bool checkIndices(const plan::Plan &plan, Findings &findings) {
           "workspace",      "log_sum_exp", "key_mask",
           "input_gradient", "correct",     "weight_gradient",
           "accumulator",    "base",        "kept",
-          "direction",      "master"}; // see checkMatrices
+          "direction",      "master",      "norm",
+          "previous"}; // see checkMatrices, Run::optimizerStep
       for (int i = 0; message && i < message->GetDescriptor()->field_count();
            ++i) {
         const auto *field = message->GetDescriptor()->field(i);

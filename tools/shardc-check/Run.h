@@ -100,7 +100,7 @@ private:
                                           const plan::Unit &of,
                                           const std::string &kind,
                                           const plan::Tensor &gradient,
-                                          const plan::Tensor &norm);
+                                          const plan::Tensor *norm);
   Value sum(const std::vector<Value> &terms, std::vector<Link> chain,
             int64_t count);
   std::vector<Value> termsOf(const Value &value) const;
@@ -121,7 +121,15 @@ private:
   std::map<uint32_t, Flight> flights;
   std::set<uint32_t> started;
   std::vector<UnitState> units;
-  std::map<int, Ranks::Reach> normGroups; // that a norm is cut over
+  /// What a norm is of: units, gradients by the names of their parameters, and
+  /// the ranks over which these are cut.
+  struct Norm {
+    std::set<uint32_t> units;
+    std::map<std::string, Value> gradients;
+    std::optional<Ranks::Reach> cut;
+  };
+  std::map<int, Norm> norms;     // by expression
+  std::optional<bool> takeNorms; // updates, which all do or none
   int microBatch = 0, microBatches = 1;
 };
 

@@ -11,35 +11,38 @@ void Run::gradientNorm(const plan::Entry &entry) {
   if (norm.units_size() != norm.gradients_size())
     return findings.add(where, "has ", norm.gradients_size(), " gradients of ",
                         norm.units_size(), " units");
-  std::set<uint32_t> seen;
-  std::optional<Ranks::Reach> cut;
-  std::map<std::string, Value> gradients;
+  Norm all;
+  if (norm.has_previous()) {
+    Value previous = memory.read(where, norm.previous());
+    auto found = norms.find(previous.expr);
+    if (found == norms.end())
+      findings.add(where, "adds to something else than a norm");
+    else
+      all = found->second;
+  }
   for (int i = 0; i < norm.units_size(); ++i) {
     uint32_t u = norm.units(i);
-    if (!seen.insert(u).second || !unit(u).optimizer_shards())
+    if (!all.units.insert(u).second || !unit(u).optimizer_shards())
       findings.add(where, "has unit ", unit(u).name(),
                    ", which is not trained, or twice");
     Value value = memory.read(where, norm.gradients(i));
     std::vector<Link> scattered = chainOf(value);
     std::erase_if(scattered, [](const Link &link) { return !link.scatters; });
     Ranks::Reach reached = ranks.reach(scattered).value_or(Ranks::Reach());
-    if (cut && *cut != reached)
+    if (all.cut && *all.cut != reached)
       findings.add(where, "has slices that are cut over other ranks than unit ",
                    unit(u).name());
-    cut = reached;
+    all.cut = reached;
     for (uint32_t p : unit(u).parameters())
-      gradients[plan.parameters(int(p)).name()] =
+      all.gradients[plan.parameters(int(p)).name()] =
           gradientOf(where, value, plan.parameters(int(p)));
   }
-  for (int u = 0; u < plan.units_size(); ++u)
-    if (unit(u).optimizer_shards() && !seen.contains(u))
-      findings.add(where, "lacks the gradients of unit ", unit(u).name());
   std::vector<Operand> operands;
-  for (const auto &[name, value] : gradients)
+  for (const auto &[name, value] : all.gradients)
     operands.push_back({value, {}, {}});
   Value result =
       operation("gradient_norm", "", operands, product(norm.result().shape()));
-  normGroups[result.expr] = cut.value_or(Ranks::Reach());
+  norms[result.expr] = std::move(all);
   memory.write(where, norm.result(), result);
 }
 
@@ -53,11 +56,17 @@ void Run::roundSum(const plan::Entry &entry) {
   std::vector<Value> terms = termsOf(value);
   if (round.norm()) {
     std::optional<Ranks::Reach> reached = ranks.reach(chain);
-    if (terms.size() != 1 || !normGroups.contains(terms[0].expr))
+    auto norm = terms.size() == 1 ? norms.find(terms[0].expr) : norms.end();
+    if (norm == norms.end()) {
       findings.add(where, "rounds a sum that is no norm");
-    else if (reached != normGroups[terms[0].expr])
-      findings.add(where, "rounds a norm over other ranks than those whose "
-                          "slices make the gradients");
+    } else {
+      if (reached != norm->second.cut.value_or(Ranks::Reach()))
+        findings.add(where, "rounds a norm over other ranks than those whose "
+                            "slices make the gradients");
+      for (int u = 0; u < plan.units_size(); ++u)
+        if (unit(u).optimizer_shards() && !norm->second.units.contains(u))
+          findings.add(where, "lacks the gradients of unit ", unit(u).name());
+    }
   } else if (std::string wrong = ranks.sumsAll(chain); !wrong.empty()) {
     findings.add(where, "rounds a sum that is not over all ranks: ", wrong);
   }
@@ -71,7 +80,7 @@ std::pair<Value, Value> Run::gradientAndNorm(const std::string &where,
                                              const plan::Unit &of,
                                              const std::string &kind,
                                              const plan::Tensor &gradient,
-                                             const plan::Tensor &norm) {
+                                             const plan::Tensor *norm) {
   if (kind != plan.optimizer().kind())
     findings.add(where, "is of kind ", kind, ", the plan's is ",
                  plan.optimizer().kind());
@@ -80,7 +89,9 @@ std::pair<Value, Value> Run::gradientAndNorm(const std::string &where,
     findings.add(where, "takes ", product(gradient.shape()),
                  " elements, its slice has ",
                  of.elements() / std::max<int64_t>(of.optimizer_shards(), 1));
-  Value own = memory.read(where, gradient), all = memory.read(where, norm);
+  Value own = memory.read(where, gradient), all;
+  if (norm)
+    all = memory.read(where, *norm);
   if (all.expr >= 0 && (values[all.expr].op != "RoundSum" ||
                         values[all.expr].attributes != "norm"))
     findings.add(where, "takes something else for the norm of the gradients");
@@ -96,8 +107,12 @@ void Run::optimizerStep(const plan::Entry &entry) {
   std::optional<plan::Tensor> whole = wholeGradient(entry);
   if (!whole)
     return;
-  auto [gradient, norm] =
-      gradientAndNorm(where, of, step.kind(), *whole, step.norm());
+  auto [gradient, norm] = gradientAndNorm(
+      where, of, step.kind(), *whole, step.has_norm() ? &step.norm() : nullptr);
+  if (takeNorms.value_or(step.has_norm()) != step.has_norm())
+    findings.add(where, step.has_norm() ? "takes" : "lacks",
+                 " the norm of the gradients, other updates do not");
+  takeNorms = step.has_norm();
   if (step.begin() > 0 && gradient != state.gradient)
     findings.add(where, "takes another gradient than the part before");
   state.gradient = gradient;
@@ -105,8 +120,10 @@ void Run::optimizerStep(const plan::Entry &entry) {
   std::set<int> directions = directionsOf(entry);
   for (uint32_t p : of.parameters()) {
     const plan::Parameter &own = plan.parameters(int(p));
-    std::vector<Operand> operands = {{gradientOf(where, gradient, own), {}, {}},
-                                     {norm, {}, {}}};
+    std::vector<Operand> operands = {
+        {gradientOf(where, gradient, own), {}, {}}};
+    if (step.has_norm())
+      operands.push_back({norm, {}, {}});
     if (isWholeMatrix(plan, own)) {
       operands.push_back({matrices.result(p), {}, {}});
       if (step.has_direction() &&
@@ -179,6 +196,8 @@ void Run::matrixDirection(const plan::Entry &entry) {
   demandUnitName(entry, step.unit());
   if (!step.has_direction())
     return findings.add(where, "lacks its direction");
+  if (!step.has_norm())
+    return findings.add(where, "lacks its norm");
   UnitState &state = units[step.unit()];
   std::vector<uint32_t> own = wholeMatricesOf(plan, of);
   if (own.empty() || of.state_buffers().empty())
@@ -196,7 +215,7 @@ void Run::matrixDirection(const plan::Entry &entry) {
                  " elements of directions, its slice has ",
                  directionElements(of));
   auto [gradient, norm] =
-      gradientAndNorm(where, of, step.kind(), step.gradient(), step.norm());
+      gradientAndNorm(where, of, step.kind(), step.gradient(), &step.norm());
   Expr all{"directions",          of.name(), {},         0,
            directionElements(of), {},        values.now, {}};
   for (uint32_t p : own) {

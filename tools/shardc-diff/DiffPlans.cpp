@@ -202,6 +202,10 @@ std::vector<std::string> otherBits(const plan::Plan &a, const plan::Plan &b,
   if (a.accumulate() != b.accumulate())
     why.push_back("--grad-accumulation adds up in another order (equal without "
                   "it)");
+  if (runtime::updatesInBackward(a.train()) !=
+      runtime::updatesInBackward(b.train()))
+    why.push_back("updates in backward are never clipped (equal without "
+                  "--clip)");
   return why;
 }
 

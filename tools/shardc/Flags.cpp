@@ -143,6 +143,12 @@ void declareTraining(OptionTable &table, Said &said) {
                "what --grad-accumulation adds up: sharded: reduced gradients, "
                "every micro-batch communicates; unsharded: whole ones, only "
                "the last does [sharded; unsharded with --strategy none]");
+  table.choice("--update", "step|backward [step]", said.options.update,
+               {"step", "backward"},
+               "when parameters are updated: step: when all gradients are "
+               "there, so that --clip and a norm that is not finite hold for "
+               "all of them; backward: each unit's as soon as its gradient is "
+               "there, which then takes no memory any more");
   table.list("--freeze", "REGEX ...", said.options.freeze,
              "parameters that are not trained: a regular expression that is "
              "found in their names (repeatable)");

@@ -57,6 +57,7 @@ void shardc::buildPhase(OpPassManager &passes, Phase phase,
     shard.newtonSchulzSteps = options.newtonSchulzSteps;
     shard.prefetch = settings.prefetch;
     shard.accumulate = options.accumulate;
+    shard.update = options.update;
     shard.align = settings.flatAlignment;
     return buildShardPhase(passes, shard);
   }

@@ -221,7 +221,7 @@ TYPED_TEST(OptimizerOf, LionMovesByTheSignOfItsMean) {
 /// The sum of powers, or the largest, that a norm has.
 double powersOf(GradientNorm &norm, Norm of, ThreadPool &pool) {
   std::array<int64_t, ExactSum::words> words;
-  norm.compute(of, pool, words);
+  norm.compute(of, pool, {}, words);
   return of == Norm::Inf ? std::bit_cast<double>(words[0])
                          : ExactSum(words).round();
 }
@@ -250,7 +250,7 @@ TYPED_TEST(OptimizerOf, RowsAddUpToTheSameBitsOnAnyNumberOfRanks) {
       GradientNorm norm({ofA, ofB},
                         {{{0, rows / ranks, width}}, {{0, few / ranks, 1}}});
       std::array<int64_t, ExactSum::words> own;
-      norm.compute(Norm::Two, pool, own);
+      norm.compute(Norm::Two, pool, {}, own);
       for (size_t i = 0; i < own.size(); ++i)
         total[i] += own[i];
     }

@@ -40,7 +40,26 @@ Tensor normOf(Bench &bench, const std::vector<Tensor> &gradients,
   numbers.clipNorm = norm;
   Tensor sum = bench.room(plan::INT64, {exactWords}),
          result = bench.room(plan::FLOAT64, {1});
-  bench.run({entry::GradientNorm{gradients, rows, sum},
+  bench.run({entry::GradientNorm{gradients, rows, {}, sum},
+             entry::RoundSum{sum, result, true}},
+            numbers);
+  return result;
+}
+
+/// The same, with the last gradient's norm added to that of the others.
+Tensor chainedNormOf(Bench &bench, std::vector<Tensor> gradients,
+                     std::vector<std::vector<entry::Rows>> rows, Norm norm) {
+  StepNumbers numbers;
+  numbers.clipNorm = norm;
+  Tensor others = bench.room(plan::INT64, {exactWords}),
+         sum = bench.room(plan::INT64, {exactWords}),
+         result = bench.room(plan::FLOAT64, {1});
+  std::vector<Tensor> last = {gradients.back()};
+  std::vector<std::vector<entry::Rows>> ofLast = {rows.back()};
+  gradients.pop_back();
+  rows.pop_back();
+  bench.run({entry::GradientNorm{gradients, rows, {}, others},
+             entry::GradientNorm{last, ofLast, others, sum},
              entry::RoundSum{sum, result, true}},
             numbers);
   return result;
@@ -74,6 +93,8 @@ TEST_P(GradientNormConformance, IsTheSumOfPowers) {
             }
             bench.expect(normOf(bench, tensors, rows, norm),
                          powerSum(gradients, norm), "result");
+            bench.expect(chainedNormOf(bench, tensors, rows, norm),
+                         powerSum(gradients, norm), "result of parts");
           });
 }
 

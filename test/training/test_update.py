@@ -1,0 +1,167 @@
+"""Units that are updated in backward (--update backward): to the bit what a step does that updates
+them at its end and does not clip, in less memory."""
+import copy
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from emulated_cuda import emulated
+from reference import MODELS as FOLDER, SHARDC, command, models, read_metrics, read_safetensors
+
+MODELS = models()
+UPDATE = ("--update", "backward")
+
+
+def unclipped(model):
+    model = copy.copy(model)
+    model.recipe = {**model.recipe, "clip": 0}
+    return model
+
+
+class UpdateTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = lambda *names: os.path.join(folder.name, *names)
+
+    def train(self, model, trainer, *flags, **more):
+        """Figures of each step and the parameters in the end, as bits."""
+        metrics, final = self.path("m.jsonl"), self.path("f.safetensors")
+        for path in (metrics, final):
+            if os.path.exists(path):
+                os.remove(path)
+        words = ("--metrics", metrics, "--export-safetensors", final)
+        model.train(trainer, *words, *flags, steps=3, **more)
+        steps, _ = read_metrics(metrics)
+        figures = [[s.get(key) for key in ("loss", "grad_norm", "lr")] for s in steps]
+        return figures, {n: v.tobytes() for n, v in read_safetensors(final).items()}
+
+    def check(self, name, mesh, precision, *flags, run=(), disk=False, optimizer="adamw"):
+        model, trainer = unclipped(MODELS[name]), self.path("t")
+        flags = ("--optimizer", optimizer, *flags)
+        if disk:
+            run = (*run, "--offload-dir", self.path())
+        with self.subTest(model=name, mesh=mesh, precision=precision, flags=flags, run=run):
+            model.compile(trainer, mesh, precision, *flags)
+            expected = self.train(model, trainer, *run, optimizer=optimizer)
+            model.compile(trainer, mesh, precision, *flags, *UPDATE)
+            self.assertEqual(self.train(model, trainer, *run, optimizer=optimizer), expected)
+
+
+class EqualBits(UpdateTest):
+    def test_every_tiny_model(self):
+        for name in MODELS:
+            if "tiny" in name and MODELS[name].folder.startswith(FOLDER):
+                self.check(name, "1", "float64")
+                self.check(name, "2", "float32")
+                self.check(name, "2x2", "bf16")
+
+    def test_strategies(self):
+        for mesh, strategy in (
+            ("2", "none"),
+            ("2", "opt"),
+            ("4", "grad_op"),
+            ("2x2", "full"),
+            ("2x2", "hybrid_opt"),
+            ("2x2", "hybrid_grad_op"),
+        ):
+            for name in ("gpt2-tiny", "preference-tiny"):
+                self.check(name, mesh, "float32", "--strategy", strategy)
+
+    def test_every_optimizer(self):
+        for optimizer in ("sgd", "lion", "amsgrad", "adam"):
+            self.check("mlp-tiny-loss", "2", "float32", optimizer=optimizer)
+
+    def test_micro_batches(self):
+        accumulated = ("--grad-accumulation", 2)
+        for accumulate in ("sharded", "unsharded"):
+            flags = ("--accumulate", accumulate, "--units", "block")
+            self.check("gpt2-tiny", "2", "float32", *flags, run=accumulated)
+
+    def test_schedules_and_recomputation(self):
+        for flags in (
+            ("--remat", "unit", "--units", "block"),
+            ("--prefetch", "auto", "--cluster", "dgx-h100", "--units", "block"),
+            ("--prefetch", "0", "--reshard-after-forward", "2", "--units", "block"),
+        ):
+            self.check("s2-llama-tiny-mask", "4", "float32", *flags)
+
+    def test_processes_which_gather_by_copying(self):
+        for processes in (2, 4):
+            run = ("--nproc-per-node", processes)
+            self.check("gpt2-tiny", "4", "float32", "--units", "block", run=run)
+
+    def test_norms_and_looks(self):
+        for run in (("--check-finite",), ("--hash-entries", self.path("hashes"))):
+            self.check("mlp-tiny-loss", "2", "float32", run=run)
+
+    def test_state_in_a_file(self):
+        self.check("gpt2-tiny", "2", "bf16", "--offload", "optimizer", disk=True)
+
+    def test_emulated_gpus(self):
+        for flags in ((), ("--master", "split"), ("--offload", "optimizer")):
+            with emulated():
+                self.check("gpt2-tiny", "2", "bf16", "--target", "cuda", *flags)
+
+
+class Memory(UpdateTest):
+    def plan(self, *flags):
+        report, model = self.path("r.json"), self.path("8b.onnx")
+        if not os.path.exists(model):
+            packed = os.path.join(FOLDER, "s1-llama31-8b", "model.onnx.xz")
+            command(sys.executable, os.path.join(FOLDER, "unpack.py"), packed, model)
+        words = [SHARDC, model, "--dim", "batch=1", "--dim", "sequence=8192", "--init", "random"]
+        words += ["--loss", "cross-entropy:logits=logits,labels=labels,shift=1", "--quiet"]
+        words += ["--mesh", 8, "--target", "cuda:sm_90", "--cluster", "dgx-h100"]
+        words += ["--precision", "bf16", "--remat", "unit", "--report", report]
+        command(*words, "-o", self.path("t"), *flags)
+        with open(report) as file:
+            return json.load(file)["memory"]
+
+    def test_gradients_of_8b_leave_when_they_are_used(self):
+        """Docs say so (docs/memory.md): in 22.0 GiB."""
+        kept = self.plan("--prefetch", "1")
+        left = self.plan("--prefetch", "1", *UPDATE)
+        self.assertLess(left["kinds"]["gradient"], kept["kinds"]["gradient"] - 3e9)
+        self.assertLess(left["peak_bytes"], kept["peak_bytes"] - 1.5e9)
+        small = self.plan("--memory-limit", 22 * 2**30, *UPDATE)
+        self.assertLessEqual(small["peak_bytes"], 22 * 2**30)
+
+
+class Refusals(UpdateTest):
+    def failure(self, *words):
+        process = subprocess.run([str(w) for w in words], capture_output=True, text=True)
+        self.assertNotEqual(process.returncode, 0, process.stdout)
+        self.assertEqual(process.stderr.count("\n"), 1, process.stderr)
+        return process.stderr
+
+    def test_what_needs_all_gradients(self):
+        model, trainer = MODELS["mlp-tiny-loss"], self.path("t")
+        for precision, *flags, text in (
+            ("float32", "--optimizer", "muon", "muon takes whole matrices"),
+            ("float16", "gradients in float16 are scaled"),
+        ):
+            with self.assertRaisesRegex(Exception, text):
+                model.compile(trainer, "2", precision, *flags, *UPDATE)
+            self.assertFalse(os.path.exists(trainer))
+        model.compile(trainer, "2", "float32", *UPDATE)
+        for flag, value in (
+            ("--clip", 1),
+            ("--export-gradients", self.path("g.safetensors")),
+            ("--loss-scale", 8),
+        ):
+            words = unclipped(model).train_flags(1)
+            if flag == "--clip":
+                words[words.index(flag) + 1] = value
+            else:
+                words += [flag, value]
+            told = self.failure(trainer, *words)
+            self.assertIn(f"{flag}: this trainer updates each unit in backward", told)
+            self.assertIn("--update step", told)
+
+
+if __name__ == "__main__":
+    unittest.main()
