@@ -277,7 +277,10 @@ def StepOffload : Pass<"step-offload", "::mlir::ModuleOp"> {
     A unit is updated in parts whose masters and states take `part` bytes together. Two parts have
     room at once: while one is updated, the next one comes. The first two begin to come where the
     optimizer's phase begins, behind the last gradient. What is computed of each element is what it
-    was.
+    was. Units that are updated in backward have parts of two milliseconds' transfers, if that
+    is more, which begin to come with backward; a part is updated where by the machine's times the
+    parts before have come and gone, so that what backward computes hides them, and its gradient
+    waits for it.
 
     Why here: the order of a step is there, and `step-schedule` and `step-plan-memory` then see
     transfers and what they are staged in as they see collectives.

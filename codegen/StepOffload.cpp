@@ -3,6 +3,8 @@
 #include "codegen/Passes.h"
 #include "codegen/step/Liveness.h"
 #include "codegen/step/View.h"
+#include "codegen/timeline/ReadProgram.h"
+#include "passes/analyses/CostModel.h"
 #include "passes/fsdp/FSDP.h"
 #include "passes/options/Cluster.h"
 #include "passes/options/OffloadOption.h"
@@ -28,16 +30,22 @@ constexpr int64_t elementMultiple = 4096;
 struct Part {
   step::OptimizerStepOp step;
   int64_t begin = 0, elements = 0;
-  Type type;                 // of master and states
-  SmallVector<Value> host;   // buffers: the master, if there is one, states
-  SmallVector<Value> staged; // views
+  Type type;                  // of master and states
+  SmallVector<Value> host;    // buffers: the master, if there is one, states
+  SmallVector<Value> staged;  // views
+  Operation *place = nullptr; // it is updated before that, or in the end
+
+  int64_t bytes() const {
+    return elements * step::elementBytes(type) *
+           static_cast<int64_t>(host.size());
+  }
 };
 
 class OptimizerStaging {
 public:
   OptimizerStaging(step::PlanOp plan, step::ProgramOp program,
-                   int64_t partBytes)
-      : program(program), partBytes(partBytes),
+                   const Cluster &cluster, int64_t partBytes)
+      : program(program), cluster(cluster), partBytes(partBytes),
         units(program->getParentOfType<ModuleOp>()), builder(program) {
     for (auto storage : plan.getBody().front().getOps<step::StorageOp>())
       storageOf[storage.getUnit()] = storage;
@@ -47,17 +55,23 @@ public:
 private:
   LogicalResult addParts(step::OptimizerStepOp step);
   /// Returns where the first parts begin to come: what the optimizer waits for
-  /// hides them.
+  /// hides them, or backward where units are updated in it.
   Operation *beginOfOptimizer();
+  /// Says where parts are updated: behind the first entry at which they can be,
+  /// when the parts before have come and gone. What backward computes in
+  /// between hides transfers, so that no part waits for its own.
+  void place();
   Value view(Value buffer, int64_t begin, int64_t elements, Type type);
   Value transfer(const Part &part, Value source, Value destination);
   void wait(const Part &part, ArrayRef<Value> tokens);
   void load(size_t index);
+  /// Lets the next part come into the memory that the one before leaves.
   void update(size_t index);
   /// Says on an entry whose part of the step it is.
   void annotate(Operation *entry, const Part &part);
 
   step::ProgramOp program;
+  const Cluster &cluster;
   int64_t partBytes;
   SymbolTable units;
   OpBuilder builder;
@@ -77,7 +91,7 @@ LogicalResult OptimizerStaging::addParts(step::OptimizerStepOp step) {
   if (storage.getRemainder())
     return step.emitOpError()
            << "has split masters, which cannot be in the pool host";
-  Part part{step, 0, 0, unit.getMasterType(), {}, {}};
+  Part part{step, 0, 0, unit.getMasterType(), {}, {}, nullptr};
   if (Value master = storage.getMaster())
     part.host.push_back(master);
   llvm::append_range(part.host, storage.getStates());
@@ -90,6 +104,9 @@ LogicalResult OptimizerStaging::addParts(step::OptimizerStepOp step) {
   int64_t most = partBytes / (step::elementBytes(part.type) *
                               static_cast<int64_t>(part.host.size()));
   most = std::max(elementMultiple, most / elementMultiple * elementMultiple);
+  // As many, of one size.
+  int64_t count = llvm::divideCeil(slice, most);
+  most = llvm::alignTo(llvm::divideCeil(slice, count), elementMultiple);
   for (; part.begin < slice; part.begin += most) {
     part.elements = std::min(most, slice - part.begin);
     parts.push_back(part);
@@ -98,11 +115,37 @@ LogicalResult OptimizerStaging::addParts(step::OptimizerStepOp step) {
 }
 
 Operation *OptimizerStaging::beginOfOptimizer() {
+  StringRef first = parts.front().step.getNorm() ? "optimizer" : "backward";
   for (Operation &entry : program.getBody().front())
     if (auto phase = entry.getAttrOfType<StringAttr>("step.phase");
-        phase && phase == "optimizer")
+        phase && phase == first)
       return &entry;
   return parts.front().step;
+}
+
+void OptimizerStaging::place() {
+  timeline::TimedProgram timed =
+      timeline::readProgram(program, CostModel(cluster));
+  // Other ranks get the updates from here on.
+  size_t end = 0;
+  while (end < timed.entries.size() &&
+         !isa<step::AllGatherUpdatesStartOp>(timed.entries[end]))
+    ++end;
+  size_t at = 0;
+  double now = 0, free = 0; // seconds of the entries before `at`; of transfers
+  auto goOn = [&] { now += timed.steps[at++].seconds; };
+  Operation *before = nullptr;
+  for (Part &part : parts) {
+    if (part.step != before)
+      while (at < end && timed.entries[at]->isBeforeInBlock(part.step))
+        goOn();
+    before = part.step;
+    free = std::max(free, now);
+    while (at < end && now < free)
+      goOn();
+    part.place = at < timed.entries.size() ? timed.entries[at] : nullptr;
+    free += 2 * static_cast<double>(part.bytes()) / cluster.hostBandwidth;
+  }
 }
 
 void OptimizerStaging::annotate(Operation *entry, const Part &part) {
@@ -151,6 +194,11 @@ void OptimizerStaging::update(size_t index) {
   Part &part = parts[index];
   step::OptimizerStepOp step = part.step;
   wait(part, loads[index]);
+  if (index > 0) {
+    wait(parts[index - 1], stores[index - 1]);
+    if (size_t next = index - 1 + depth; next < parts.size())
+      load(next);
+  }
   auto gradient = step.getGradient().getDefiningOp<step::ViewOp>();
   Type gradientType = cast<MemRefType>(gradient.getType()).getElementType();
   Value own = step::ViewOp::create(
@@ -174,28 +222,30 @@ void OptimizerStaging::update(size_t index) {
 LogicalResult OptimizerStaging::run() {
   SmallVector<step::OptimizerStepOp> steps(
       program.getBody().front().getOps<step::OptimizerStepOp>());
+  // Entries of backward are short beside what moves in two milliseconds.
+  if (!steps.empty() && !steps.front().getNorm())
+    partBytes =
+        std::max(partBytes, static_cast<int64_t>(2e-3 * cluster.hostBandwidth));
   for (step::OptimizerStepOp step : steps)
     if (failed(addParts(step)))
       return failure();
   if (parts.empty())
     return success();
+  place();
   loads.resize(parts.size());
   stores.resize(parts.size());
   builder.setInsertionPoint(beginOfOptimizer());
   for (size_t index = 0; index < std::min(depth, parts.size()); ++index)
     load(index);
   for (size_t index = 0; index < parts.size(); ++index) {
-    builder.setInsertionPoint(parts[index].step);
+    if (parts[index].place)
+      builder.setInsertionPoint(parts[index].place);
+    else
+      builder.setInsertionPointToEnd(&program.getBody().front());
     update(index);
-    // What follows comes into the memory that this part leaves.
-    if (size_t next = index + depth; next < parts.size()) {
-      wait(parts[index], stores[index]);
-      load(next);
-    }
   }
-  for (size_t index = parts.size() - std::min(depth, parts.size());
-       index < parts.size(); ++index)
-    wait(parts[index], stores[index]);
+  builder.setInsertionPointToEnd(&program.getBody().front());
+  wait(parts.back(), stores.back());
   for (step::OptimizerStepOp step : steps)
     if (llvm::any_of(parts,
                      [&](const Part &part) { return part.step == step; }))
@@ -226,13 +276,6 @@ double leastBytes(step::PlanOp plan) {
 struct StepOffload : impl::StepOffloadBase<StepOffload> {
   using StepOffloadBase::StepOffloadBase;
 
-  llvm::Expected<double> findLimit() const {
-    auto machine = Cluster::load(cluster);
-    if (!machine)
-      return machine.takeError();
-    return machine->poolLimit(memoryLimit);
-  }
-
   void fail(llvm::Error error) {
     getOperation().emitError(llvm::toString(std::move(error)));
     signalPassFailure();
@@ -244,13 +287,17 @@ struct StepOffload : impl::StepOffloadBase<StepOffload> {
       return fail(option.takeError());
     if (option->kind == OffloadOption::None)
       return markAllAnalysesPreserved();
-    auto limit = findLimit();
+    auto machine = Cluster::load(cluster);
+    if (!machine)
+      return fail(machine.takeError());
+    auto limit = machine->poolLimit(memoryLimit);
     if (!limit)
       return fail(limit.takeError());
     for (auto plan : getOperation().getOps<step::PlanOp>())
       if (option->kind == OffloadOption::Optimizer || leastBytes(plan) > *limit)
         for (auto program : plan.getBody().front().getOps<step::ProgramOp>())
-          if (failed(OptimizerStaging(plan, program, partBytes).run()))
+          if (failed(
+                  OptimizerStaging(plan, program, *machine, partBytes).run()))
             return signalPassFailure();
   }
 };

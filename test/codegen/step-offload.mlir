@@ -30,18 +30,17 @@ step.plan {
     // CHECK: step.optimizer_step @a "lion"(%{{.*}}, %{{.*}}) master %{{.*}} states %{{.*}} {step.phase = "optimizer"
     // CHECK-SAME: memref<4096xf32>, memref<f64>, memref<4096xf32>, memref<4096xf32>
     // CHECK-COUNT-2: step.transfer_start
-    // CHECK-COUNT-2: step.wait
+    // CHECK-COUNT-4: step.wait
     // CHECK-COUNT-2: step.transfer_start
-    // CHECK-COUNT-2: step.wait
     // CHECK: step.optimizer_step
     // CHECK-SAME: begin = 4096 : i64
     // CHECK-COUNT-2: step.transfer_start
-    // CHECK-COUNT-2: step.wait
+    // CHECK-COUNT-4: step.wait
     // CHECK: step.optimizer_step
     // CHECK-SAME: begin = 8192 : i64
     // CHECK-SAME: memref<1808xf32>, memref<f64>, memref<1808xf32>, memref<1808xf32>
     // CHECK-COUNT-2: step.transfer_start
-    // CHECK-COUNT-4: step.wait
+    // CHECK-COUNT-2: step.wait
     // CHECK-NOT: step.transfer_start
     %gb = step.buffer gradient 40000 "gradient"
     %g = step.view %gb[0] : memref<10000xf32>
