@@ -86,7 +86,8 @@ static FailureOr<Windows> lists(NodeContext &context, ArrayRef<int64_t> spatial,
     of.low.assign(dims, 0);
     of.high.assign(dims, 0);
   }
-  if (context.intAttribute("ceil_mode", 0) != 0)
+  // Pads of SAME_UPPER and SAME_LOWER make room for the whole kernel.
+  if (context.intAttribute("ceil_mode", 0) != 0 && !mode.starts_with("SAME"))
     for (size_t dim = 0; dim < dims; ++dim)
       clipToInput(of, dim);
   int64_t taps = 1;

@@ -143,7 +143,9 @@ class Program:
         is made of them, and shapes."""
         result = set(self.constants) | (set(self.parameters) - set(self.trained()))
         for node in self.nodes:
-            if node.op in OF_SHAPES or all(not i or i in result for i in node.inputs):
+            # Of CastLike's second input the type alone is known.
+            inputs = node.inputs[:1] if node.op == "CastLike" else node.inputs
+            if node.op in OF_SHAPES or all(not i or i in result for i in inputs):
                 result.update(o for o in node.outputs if o)
         return result
 

@@ -246,6 +246,23 @@ class Found(unittest.TestCase):
             dressed=True,
         )
 
+    def test_windows_of_same_pads_that_are_larger_than_the_input(self):
+        """ceil_mode cuts no kernel for which auto_pad makes room."""
+        for mode in ("SAME_LOWER", "SAME_UPPER"):
+            pool = {"kernel_shape": [3, 2], "strides": [3, 1], "auto_pad": mode}
+            pool |= {"ceil_mode": 1, "count_include_pad": 1}
+            with self.subTest(mode=mode):
+                self.good(
+                    [
+                        Node("Mul", ["x", "l.w"], ["a"]),
+                        Node("AveragePool", ["a"], ["b"], pool),
+                        Node("Mul", ["b", "b"], ["c"]),
+                        Node("ReduceSum", ["c"], ["f"], {"keepdims": 0}),
+                    ],
+                    {"l.w": normal(4)},
+                    {"x": normal(2, 3, 2, 4)},
+                )
+
     def test_large_tensors_of_16_bits_and_of_integers_in_the_file(self):
         """What is larger than 4 KiB is left out of the message that protobuf reads."""
         for dtype in ("f16", "bf16", "f64", "f32"):
