@@ -145,7 +145,7 @@ def FSDP_OptimizerStepOp : FSDP_UnitStepOp<"optimizer_step", [AttrSizedOperandSe
 
     ```mlir
     fsdp.optimizer_step @layers.0(%g, %norm) "adamw" : tensor<576xf32>, tensor<f64>
-    fsdp.optimizer_step @layers.1(%h) "adamw" : tensor<576xf32>
+    fsdp.optimizer_step @layers.0(%g) "adamw" : tensor<576xf32>
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$unit, AnyRankedTensor:$gradient,

@@ -1,4 +1,4 @@
-"""300 random graphs with random configurations, 50 of them on emulated GPUs as well, and what makes
+"""450 random graphs with random configurations, 50 of them on emulated GPUs as well, and what makes
 the fuzzer trustworthy: that it knows every operator, and that it sees a wrong number. `./dev fuzz
 --seeds N --minimize` makes a small reproducer of one."""
 import concurrent.futures
@@ -20,7 +20,7 @@ from judge import Judge, signature  # and where the next one is
 from numpy_ops import OPS
 from program import Loss, Node, Program
 
-GRAPHS, BATCH = 300, 10
+GRAPHS, BATCH = 450, 10
 CUDA, CUDA_GRAPHS = "cuda:sm_80", 50
 # Put around nodes by the writer.
 WRAPPED = {"If"}

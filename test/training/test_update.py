@@ -27,16 +27,16 @@ class UpdateTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.path = lambda *names: os.path.join(folder.name, *names)
 
-    def train(self, model, trainer, *flags, **more):
+    def train(self, model, trainer, *flags, steps=3, **more):
         """Figures of each step and the parameters in the end, as bits."""
         metrics, final = self.path("m.jsonl"), self.path("f.safetensors")
         for path in (metrics, final):
             if os.path.exists(path):
                 os.remove(path)
         words = ("--metrics", metrics, "--export-safetensors", final)
-        model.train(trainer, *words, *flags, steps=3, **more)
-        steps, _ = read_metrics(metrics)
-        figures = [[s.get(key) for key in ("loss", "grad_norm", "lr")] for s in steps]
+        model.train(trainer, *words, *flags, steps=steps, **more)
+        done, _ = read_metrics(metrics)
+        figures = [[s.get(key) for key in ("loss", "grad_norm", "lr")] for s in done]
         return figures, {n: v.tobytes() for n, v in read_safetensors(final).items()}
 
     def check(self, name, mesh, precision, *flags, run=(), disk=False, optimizer="adamw"):
@@ -93,6 +93,16 @@ class EqualBits(UpdateTest):
         for processes in (2, 4):
             run = ("--nproc-per-node", processes)
             self.check("gpt2-tiny", "4", "float32", "--units", "block", run=run)
+
+    def test_checkpoints_that_are_written_beside_steps(self):
+        """What a save has not copied when the first unit is updated, that update waits for."""
+        model, trainer = unclipped(MODELS["gpt2-tiny"]), self.path("t")
+        model.compile(trainer, "2", "float32", "--units", "block", *UPDATE)
+        figures, expected = self.train(model, trainer, steps=5)
+        saved = ("--checkpoint-dir", self.path("saved"), "--checkpoint-every", 1)
+        self.train(model, trainer, *saved, steps=3)
+        resumed = self.train(model, trainer, *saved, "--resume", "auto", steps=5)
+        self.assertEqual(resumed, (figures[3:], expected))
 
     def test_norms_and_looks(self):
         for run in (("--check-finite",), ("--hash-entries", self.path("hashes"))):

@@ -87,6 +87,8 @@ def special(case, config):
     import transformers
 
     config.use_cache = False
+    if case.kind == "own loss":
+        config._experts_implementation = sources.EXPERTS["experts_implementation"]
     module = getattr(transformers, case.architecture)(config).train()
     ids = torch.randint(3, zoo.VOCABULARY, (3, 18))
     loss = "cross-entropy:logits=logits,labels=labels"
@@ -97,6 +99,11 @@ def special(case, config):
         module.__class__ = paired(type(module))
         inputs = {"input_ids": ids, "pixel_values": torch.randn(3, 3, 32, 32)}
         dims = {"input_ids": {0: "batch", 1: "sequence"}, "pixel_values": {0: "batch"}}
+        return sources.from_module(module, inputs, dims=dims, outputs=["loss"])
+    elif case.kind == "own loss":
+        module.__class__ = with_its_loss(type(module))
+        inputs = {"input_ids": ids, "labels": ids.clone()}
+        dims = {name: {0: "batch", 1: "sequence"} for name in inputs}
         return sources.from_module(module, inputs, dims=dims, outputs=["loss"])
     elif case.kind == "features":
         inputs = {
@@ -119,6 +126,17 @@ def paired(base):
 
     Paired.__name__ = base.__name__
     return Paired
+
+
+def with_its_loss(base):
+    """A class of models that compute their loss, with what they add to it."""
+
+    class WithLoss(base):
+        def forward(self, input_ids, labels):
+            return (super().forward(input_ids=input_ids, labels=labels).loss,)
+
+    WithLoss.__name__ = base.__name__
+    return WithLoss
 
 
 def loss_of(source, logits, labels):

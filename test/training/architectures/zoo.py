@@ -125,6 +125,9 @@ ARCHITECTURES = {
     "MPT": hf("MptForCausalLM", "MptConfig",
               dict(vocab_size=VOCABULARY, d_model=32, n_layers=2, n_heads=4, max_seq_len=64)),
     "Mixtral": hf("MixtralForCausalLM", "MixtralConfig", dict(num_local_experts=4, **GROUPED)),
+    "Mixtral with auxiliary loss": hf("MixtralForCausalLM", "MixtralConfig", dict(
+        num_local_experts=4, output_router_logits=True, router_aux_loss_coef=0.1, **GROUPED),
+        kind="own loss", alone=True),
     "OLMoE": hf("OlmoeForCausalLM", "OlmoeConfig",
                 dict(num_experts=4, num_experts_per_tok=2, **GROUPED)),
     "BERT": hf("BertForMaskedLM", "BertConfig", TEXT, DRY),
@@ -209,7 +212,7 @@ def data_of(name, source, samples):
             data[key] = draw.standard_normal(shape).astype(np.float32)
     case = ARCHITECTURES[name]
     is_class = "Classification" in case.architecture or case.kind == "image"
-    if case.kind == "pair":
+    if case.kind in ("pair", "own loss"):
         return data  # the loss is part of the model
     if case.kind == "map":
         data["labels"] = draw.standard_normal(data["x"].shape).astype(np.float32)
