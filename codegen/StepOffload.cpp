@@ -104,9 +104,6 @@ LogicalResult OptimizerStaging::addParts(step::OptimizerStepOp step) {
   int64_t most = partBytes / (step::elementBytes(part.type) *
                               static_cast<int64_t>(part.host.size()));
   most = std::max(elementMultiple, most / elementMultiple * elementMultiple);
-  // As many, of one size.
-  int64_t count = llvm::divideCeil(slice, most);
-  most = llvm::alignTo(llvm::divideCeil(slice, count), elementMultiple);
   for (; part.begin < slice; part.begin += most) {
     part.elements = std::min(most, slice - part.begin);
     parts.push_back(part);
@@ -193,12 +190,12 @@ void OptimizerStaging::load(size_t index) {
 void OptimizerStaging::update(size_t index) {
   Part &part = parts[index];
   step::OptimizerStepOp step = part.step;
-  wait(part, loads[index]);
   if (index > 0) {
     wait(parts[index - 1], stores[index - 1]);
     if (size_t next = index - 1 + depth; next < parts.size())
       load(next);
   }
+  wait(part, loads[index]);
   auto gradient = step.getGradient().getDefiningOp<step::ViewOp>();
   Type gradientType = cast<MemRefType>(gradient.getType()).getElementType();
   Value own = step::ViewOp::create(

@@ -30,8 +30,9 @@ step.plan {
     // CHECK: step.optimizer_step @a "lion"(%{{.*}}, %{{.*}}) master %{{.*}} states %{{.*}} {step.phase = "optimizer"
     // CHECK-SAME: memref<4096xf32>, memref<f64>, memref<4096xf32>, memref<4096xf32>
     // CHECK-COUNT-2: step.transfer_start
-    // CHECK-COUNT-4: step.wait
+    // CHECK-COUNT-2: step.wait
     // CHECK-COUNT-2: step.transfer_start
+    // CHECK-COUNT-2: step.wait
     // CHECK: step.optimizer_step
     // CHECK-SAME: begin = 4096 : i64
     // CHECK-COUNT-2: step.transfer_start
