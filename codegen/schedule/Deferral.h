@@ -11,7 +11,7 @@ namespace shardc::schedule {
 /// activations; those of weights of the units before it can be computed behind
 /// its start, in their order. An entry stays where it is if one that stays and
 /// follows it reads or overwrites what it writes, or writes what it reads; so do
-/// gathers, and their waits.
+/// gathers, their waits, and updates in backward.
 class Deferral {
 public:
   /// Looks back from that reduction until what is deferred takes `times` its

@@ -139,7 +139,8 @@ class Model:
         """The recipe's: its numbers are AdamW's; another optimizer takes those that it has."""
         r = self.recipe
         words = ["--steps", steps or r["steps"], "--lr", r["lr"] if lr is None else lr]
-        words += ["--betas", ",".join(map(str, r["betas"]))] if optimizer != "sgd" else []
+        if optimizer not in ("sgd", "adagrad"):
+            words += ["--betas", ",".join(map(str, r["betas"]))]
         words += ["--eps", r["eps"]] if optimizer not in ("sgd", "lion") else []
         words += [
             "--weight-decay",

@@ -72,7 +72,7 @@ class EqualBits(UpdateTest):
                 self.check(name, mesh, "float32", "--strategy", strategy)
 
     def test_every_optimizer(self):
-        for optimizer in ("sgd", "lion", "amsgrad", "adam"):
+        for optimizer in ("sgd", "lion", "amsgrad", "adam", "adagrad"):
             self.check("mlp-tiny-loss", "2", "float32", optimizer=optimizer)
 
     def test_micro_batches(self):
