@@ -12,13 +12,14 @@ namespace {
 using namespace mlir;
 
 struct Sizes {
-  // By pool: what it takes, and the least that it could.
-  SmallVector<int64_t> bytes, bound;
+  // By pool: what it takes, the least that it could, and what of it outlives a
+  // step.
+  SmallVector<int64_t> bytes, bound, persistent;
   // By kind of buffer: the most that is alive at once.
   SmallVector<int64_t> kinds;
   Sizes()
       : bytes(step::poolCount, 0), bound(step::poolCount, 0),
-        kinds(step::kindCount, 0) {}
+        persistent(step::poolCount, 0), kinds(step::kindCount, 0) {}
 };
 
 // What lies in a file begins with a block of the disk.
@@ -36,7 +37,9 @@ void planPersistent(step::PlanOp plan, Sizes &sizes) {
     end += size;
     sizes.kinds[int64_t(buffer.getKind())] += size;
   }
-  sizes.bound = sizes.bytes;
+  sizes.bound = sizes.persistent = sizes.bytes;
+  int64_t &host = sizes.persistent[int64_t(step::Pool::host)];
+  host = llvm::alignTo(host, hostAlignment);
 }
 
 // Programs run one after the other, so each has the pools to itself.
@@ -49,23 +52,30 @@ void planProgram(int64_t alignment,
   for (auto &[op, exact] : lifetimes) {
     auto buffer = cast<step::BufferOp>(op);
     step::Lifetime lifetime = exact;
-    lifetime.bytes = llvm::alignTo(exact.bytes, alignment);
+    lifetime.bytes = llvm::alignTo(
+        exact.bytes,
+        buffer.getKind() == step::Kind::host ? hostAlignment : alignment);
     pools[step::poolOf(buffer.getKind())].push_back({buffer, lifetime});
     kinds[buffer.getKind()].push_back(lifetime);
   }
   for (auto &[kind, times] : kinds) {
     int64_t &most = sizes.kinds[int64_t(kind)];
-    most = std::max(most, step::mostAlive(times));
+    most = std::max(most, sizes.persistent[int64_t(step::poolOf(kind))] +
+                              step::mostAlive(times));
   }
   for (auto &[pool, buffers] : pools) {
     SmallVector<step::Lifetime> times(llvm::make_second_range(buffers));
     step::Placement placement = step::placeBuffers(times);
-    for (auto [buffer, offset] : llvm::zip(buffers, placement.offsets))
-      buffer.first.setOffset(offset);
+    // What outlives a step comes first, in the pool host.
+    int64_t begin = sizes.persistent[int64_t(pool)];
     int64_t &bytes = sizes.bytes[int64_t(pool)];
     int64_t &bound = sizes.bound[int64_t(pool)];
-    bytes = std::max(bytes, placement.bytes);
-    bound = std::max(bound, placement.bound);
+    for (auto [buffer, offset] : llvm::zip(buffers, placement.offsets)) {
+      buffer.first.setOffset(begin + offset);
+      int64_t size = llvm::alignTo(buffer.first.getBytes(), alignment);
+      bytes = std::max(bytes, begin + offset + size);
+    }
+    bound = std::max(bound, begin + placement.bound);
   }
 }
 

@@ -3,10 +3,9 @@
 #include "codegen/Passes.h"
 #include "codegen/schedule/Deferral.h"
 #include "codegen/schedule/ProgramMoves.h"
+#include "codegen/step/Liveness.h"
 #include "passes/fsdp/FSDP.h"
 #include "passes/options/PrefetchOption.h"
-
-#include "llvm/Support/MathExtras.h"
 
 namespace shardc {
 #define GEN_PASS_DEF_STEPSCHEDULE
@@ -14,16 +13,6 @@ namespace shardc {
 
 namespace {
 using namespace mlir;
-
-/// What outlives a step.
-int64_t persistentBytes(step::PlanOp plan) {
-  int64_t bytes = 0;
-  for (auto buffer : plan.getBody().front().getOps<step::BufferOp>())
-    if (step::poolOf(buffer.getKind()) == step::Pool::persistent)
-      bytes += llvm::alignTo(int64_t(buffer.getBytes()),
-                             int64_t(plan.getBufferAlignment()));
-  return bytes;
-}
 
 struct StepSchedule : impl::StepScheduleBase<StepSchedule> {
   using StepScheduleBase::StepScheduleBase;
@@ -46,7 +35,7 @@ struct StepSchedule : impl::StepScheduleBase<StepSchedule> {
       int64_t gatherLimit = std::numeric_limits<int64_t>::max();
       for (auto program : plan.getBody().front().getOps<step::ProgramOp>())
         schedule(program, costs,
-                 static_cast<int64_t>(*limit) - persistentBytes(plan),
+                 static_cast<int64_t>(*limit) - step::persistentBytes(plan),
                  gatherLimit);
     }
   }

@@ -3,6 +3,7 @@
 
 #include "codegen/step/View.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -51,6 +52,15 @@ SmallVector<Access> accesses(Operation *entry) {
     result.push_back(access);
   }
   return result;
+}
+
+int64_t persistentBytes(PlanOp plan) {
+  int64_t bytes = 0;
+  for (auto buffer : plan.getBody().front().getOps<BufferOp>())
+    if (poolOf(buffer.getKind()) == Pool::persistent)
+      bytes += llvm::alignTo(int64_t(buffer.getBytes()),
+                             int64_t(plan.getBufferAlignment()));
+  return bytes;
 }
 
 WaitOp waitOf(Operation *entry) {

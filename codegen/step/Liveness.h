@@ -26,6 +26,9 @@ bool isEntry(mlir::Operation *op);
 /// The wait of a collective, or null where `entry` starts none.
 WaitOp waitOf(mlir::Operation *entry);
 
+/// What outlives a step takes of the device's memory.
+int64_t persistentBytes(PlanOp plan);
+
 /// The program's own buffers that some entry touches, in the order of their
 /// definition, each alive from the first such entry to the last, and to the
 /// wait of a collective that touches it.

@@ -125,8 +125,17 @@ bool ProgramReader::addStart(Operation *entry) {
       .Case([&](step::TransferStartOp start) {
         // It has no link in common with collectives.
         CollectiveTime takes;
-        takes.latency = sizeOf(start.getSource()) / costs.cluster.hostBandwidth;
-        addCollective(entry, streamNamed("transfers"), takes);
+        takes.latency = costs.cluster.hostSeconds(
+            static_cast<int64_t>(sizeOf(start.getSource())));
+        bool isFromHost =
+            step::View::of(start.getSource())
+                .buffer.getDefiningOp<step::BufferOp>()
+                .getKind() == step::Kind::host;
+        addCollective(entry,
+                      streamNamed(!costs.cluster.hostIsDuplex ? "transfers"
+                                  : isFromHost ? "transfers from the host"
+                                               : "transfers to the host"),
+                      takes);
         return true;
       })
       .Default([](Operation *other) {

@@ -27,7 +27,8 @@ struct TimedProgram {
 ///   looked up count as often as they are written.
 /// - Collectives as CostModel.h has them, in a stream for gathers and one for
 ///   reductions of each group of ranks, as on a GPU (NcclGroups.h).
-/// - Transfers take their bytes by the bandwidth to the host, in one stream.
+/// - Transfers take what the cluster says, in a stream of each direction where
+///   the link to the host is duplex, else in one.
 /// - Of entries that some ranks alone run, those of rank 0, which owns as much
 ///   as any (passes/units/MatrixOwners.h).
 /// - Launches take no time: a program is the launch of a graph.

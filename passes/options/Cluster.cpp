@@ -49,7 +49,7 @@ constexpr double ncclNvlink = 3.4, ncclPci = 5.7, ncclNetwork = 14.0; // us
 Cluster makeCluster(StringRef name, int64_t ranksPerNode, Link inside,
                     Link between, double memoryGB, double memoryGBPerSecond,
                     double teraflops16, double teraflops32, double teraflops64,
-                    double hostGBPerSecond) {
+                    double hostGBPerSecond, bool hostIsDuplex) {
   Cluster cluster;
   cluster.name = name.str();
   cluster.ranksPerNode = ranksPerNode;
@@ -61,6 +61,7 @@ Cluster makeCluster(StringRef name, int64_t ranksPerNode, Link inside,
   cluster.flops32 = teraflops32 * teraflop;
   cluster.flops64 = teraflops64 * teraflop;
   cluster.hostBandwidth = hostGBPerSecond * gigabyte;
+  cluster.hostIsDuplex = hostIsDuplex;
   return cluster;
 }
 
@@ -81,28 +82,28 @@ ArrayRef<Cluster> machines() {
       // pool host is a file: a data centre's SSD writes 2 GB/s (Intel SSD DC
       // P4510 of 2 TB, product brief: 3.2 GB/s read, 2 written).
       makeCluster("cpu", std::numeric_limits<int64_t>::max(), link(10, 5), {},
-                  32, 20, 0.096, 0.096, 0.048, 2),
+                  32, 20, 0.096, 0.096, 0.048, 2, false),
       // NVIDIA DGX H100 data sheet and H100 SXM data sheet: fourth NVLink,
       // 900 GB/s per GPU in both directions; a 400 Gb/s ConnectX-7 per GPU;
       // 80 GB at 3.35 TB/s; dense 989.4 TFLOP/s bfloat16 and float16 (tensor
       // cores), 66.9 float32, 66.9 float64 (tensor cores). PCIe 5.0 x16 to the
       // host, 64 GB/s each way.
       makeCluster("dgx-h100", 8, link(450, ncclNvlink), link(50, ncclNetwork),
-                  80, 3350, 989.4, 66.9, 66.9, 64),
+                  80, 3350, 989.4, 66.9, 66.9, 64, true),
       // NVIDIA DGX A100 data sheet and A100 data sheet: third NVLink, 600 GB/s
       // per GPU in both directions; a 200 Gb/s ConnectX-6 per GPU; 80 GB at
       // 2.039 TB/s; dense 312 TFLOP/s bfloat16 and float16 (tensor cores), 19.5
       // float32, 19.5 float64 (tensor cores). PCIe 4.0 x16 to the host, 32 GB/s
       // each way.
       makeCluster("dgx-a100", 8, link(300, ncclNvlink), link(25, ncclNetwork),
-                  80, 2039, 312, 19.5, 19.5, 32),
+                  80, 2039, 312, 19.5, 19.5, 32, true),
       // Eight L40S without NVLink, as cloud providers rent them (AWS
       // g6e.48xlarge: 400 Gb/s of network for the node). NVIDIA L40S data
       // sheet: PCIe 4.0 x16, 64 GB/s in both directions; 48 GB at 864 GB/s;
       // dense 362.05 TFLOP/s bfloat16 and float16 (tensor cores), 91.6 float32;
       // float64 at a 64th of that.
       makeCluster("cloud-l40s", 8, link(32, ncclPci), link(6.25, ncclNetwork),
-                  48, 864, 362.05, 91.6, 1.43, 32),
+                  48, 864, 362.05, 91.6, 1.43, 32, true),
   };
   return list;
 }
@@ -252,7 +253,8 @@ Expected<Cluster> Cluster::parse(StringRef text, StringRef path) {
   reader.checkKeys(file,
                    {"name", "ranks_per_node", "memory_gb",
                     "memory_bandwidth_gb_per_s", "host_bandwidth_gb_per_s",
-                    "inside_node", "between_nodes", "tflop_per_s"},
+                    "host_is_duplex", "inside_node", "between_nodes",
+                    "tflop_per_s"},
                    "");
   Cluster cluster;
   cluster.name = path.str();
@@ -278,6 +280,12 @@ Expected<Cluster> Cluster::parse(StringRef text, StringRef path) {
     cluster.hostBandwidth =
         reader.number(file, "host_bandwidth_gb_per_s", gigabyte, "")
             .value_or(0);
+  if (const toml::node *duplex = file.get("host_is_duplex")) {
+    if (auto truth = duplex->as_boolean())
+      cluster.hostIsDuplex = truth->get();
+    else
+      reader.fail(*duplex, "key 'host_is_duplex': expects true or false");
+  }
   // One without the other says nothing.
   if (const toml::node *ranks = file.get("ranks_per_node")) {
     std::optional<int64_t> value = ranks->value_exact<int64_t>();

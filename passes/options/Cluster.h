@@ -31,8 +31,14 @@ struct Cluster {
   double memoryBandwidth =
       0; // bytes per second that a rank's kernels read and write together
   /// Bytes per second between a rank's device and the pool host, one way at a
-  /// time.
+  /// time, or both ways at once, each with as many.
   double hostBandwidth = 2e9;
+  bool hostIsDuplex = false;
+  /// Seconds of a transfer to the host or from it: its bytes, and 10 us, which
+  /// a copy's launch or a disk's answer takes.
+  double hostSeconds(int64_t bytes) const {
+    return 10e-6 + static_cast<double>(bytes) / hostBandwidth;
+  }
   /// Floating-point operations per second of one rank on values of 2, 4 and 8
   /// bytes.
   double flops16 = 0, flops32 = 0, flops64 = 0;

@@ -5,13 +5,25 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 
+#include <cstdint>
+#include <limits>
+
 namespace shardc {
 
-/// `none`; `optimizer`: master weights and optimizer state lie in the pool host;
-/// `auto`: they do where a rank's memory does not hold the step otherwise.
+/// `none`; `auto`: what a rank's memory does not hold the step without; or
+/// `optimizer[=SIZE]` (master weights and optimizer state) and
+/// `activations[=SIZE]` (values that backward reads), with a comma between them
+/// where it is both. They lie in the pool host.
 struct OffloadOption {
-  enum Kind { None, Optimizer, Auto };
-  Kind kind = None;
+  /// Without a SIZE: of the optimizer everything, of activations those whose
+  /// transfers nothing waits for.
+  static constexpr int64_t all = std::numeric_limits<int64_t>::max();
+
+  bool isAuto = false;
+  /// At most so many bytes of a rank leave; 0: they stay.
+  int64_t optimizer = 0, activations = 0;
+
+  bool isNone() const { return !isAuto && !optimizer && !activations; }
 
   /// Errors are one line with what was given and the accepted forms.
   static llvm::Expected<OffloadOption> parse(llvm::StringRef text);

@@ -1,4 +1,4 @@
-// One copy after the other, in a stream of their own.
+// One copy after the other, in a stream of each direction.
 #include "runtime/cuda/HostTransfers.h"
 
 #include "runtime/base/Error.h"
@@ -16,11 +16,13 @@ static CUdeviceptr addressOf(const std::byte *memory) {
 HostTransfers::~HostTransfers() {
   const Driver &driver = device.context.driver;
   // After an error all of these fail: the process ends soon.
-  if (stream) {
-    driver.cuStreamSynchronize.function(stream);
-    driver.cuStreamDestroy.function(stream);
+  for (CUstream stream : {toHost, fromHost})
+    if (stream) {
+      driver.cuStreamSynchronize.function(stream);
+      driver.cuStreamDestroy.function(stream);
+    }
+  if (begun)
     driver.cuEventDestroy.function(begun);
-  }
   for (auto [id, event] : ends)
     driver.cuEventDestroy.function(event);
   if (pool)
@@ -50,8 +52,9 @@ std::byte *HostTransfers::allocate(const std::string &name, int64_t count) {
 
 void HostTransfers::know(uint32_t id) {
   const Driver &driver = device.context.driver;
-  if (!stream) {
-    driver.cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, 0);
+  if (!begun) {
+    for (CUstream *stream : {&toHost, &fromHost})
+      driver.cuStreamCreateWithPriority(stream, CU_STREAM_NON_BLOCKING, 0);
     driver.cuEventCreate(&begun, CU_EVENT_DISABLE_TIMING);
   }
   if (auto [at, isNew] = ends.try_emplace(id); isNew)
@@ -61,6 +64,7 @@ void HostTransfers::know(uint32_t id) {
 void HostTransfers::start(uint32_t id, const std::byte *from, std::byte *to,
                           int64_t count) {
   const Driver &driver = device.context.driver;
+  CUstream stream = isThere(to) ? toHost : fromHost;
   driver.cuEventRecord(begun, device.compute);
   driver.cuStreamWaitEvent(stream, begun, 0);
   if (count > 0 && isThere(to))

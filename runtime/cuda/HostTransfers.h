@@ -1,5 +1,5 @@
-// A rank's pool host, which is pinned memory, and the stream that copies between
-// it and the GPU.
+// A rank's pool host, which is pinned memory, and the streams that copy between
+// it and the GPU, one in each direction.
 #ifndef SHARDC_RUNTIME_CUDA_HOSTTRANSFERS_H
 #define SHARDC_RUNTIME_CUDA_HOSTTRANSFERS_H
 
@@ -32,7 +32,8 @@ public:
   /// Makes ready for transfers of an id, while binding.
   void know(uint32_t id);
   bool isKnown(uint32_t id) const { return ends.contains(id); }
-  /// Begins to copy behind what compute has begun, and behind the transfer before.
+  /// Begins to copy behind what compute has begun, and behind the transfer
+  /// before in this direction.
   void start(uint32_t id, const std::byte *from, std::byte *to, int64_t count);
   /// Compute goes on behind the transfer.
   void await(uint32_t id);
@@ -41,7 +42,7 @@ private:
   CudaDevice &device;
   std::byte *pool = nullptr;
   int64_t bytes = 0;
-  CUstream stream = nullptr;
+  CUstream toHost = nullptr, fromHost = nullptr;
   CUevent begun = nullptr;          // of compute, before a start
   std::map<uint32_t, CUevent> ends; // by id
 };

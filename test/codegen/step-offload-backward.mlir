@@ -1,17 +1,19 @@
 // RUN: shardc-opt %s -step-offload="offload=optimizer part=32768" -step-plan-memory -step-verify | FileCheck %s
 
 // Units that are updated in backward: what backward computes hides transfers. A part of two milliseconds
-// of the disk's 2 GB/s has 499712 elements, and is gone after four; to fill 120 MB takes longer. So each part stands behind one more of
-// them. The first two begin to come with backward.
+// of the disk's 2 GB/s has 499712 elements. The first two come within four, as long as to fill 6 MB and 120 MB takes, and are updated
+// then; the third one comes when the first has gone, within four more of the next 120 MB.
 // CHECK: step.fill 2.0
 // CHECK-COUNT-4: step.transfer_start
 // CHECK: step.fill 3.0
-// CHECK: step.optimizer_step @a "lion"(%{{[0-9]+}}) master %{{.*}} states
-// CHECK-COUNT-2: step.transfer_start
 // CHECK: step.fill 4.0
+// CHECK: step.optimizer_step @a "lion"(%{{[0-9]+}}) master %{{.*}} states
 // CHECK-COUNT-2: step.transfer_start
 // CHECK: step.optimizer_step
 // CHECK-SAME: begin = 499712 : i64
+// CHECK-COUNT-2: step.transfer_start
+// CHECK-COUNT-2: step.wait
+// CHECK-COUNT-2: step.transfer_start
 // CHECK: step.fill 5.0
 // CHECK: step.optimizer_step
 // CHECK-SAME: begin = 999424 : i64

@@ -5,6 +5,8 @@
 // for two parts: the third comes when the first has gone. The first two begin to come before the norm.
 // NONE: step.buffer persistent 40000 "a.state0"
 // NONE-NOT: step.transfer_start
+// A SIZE that is smaller than the unit's state leaves it where it is.
+// RUN: shardc-opt %s -split-input-file -step-offload="offload=optimizer=79999" | FileCheck %s --check-prefix=NONE
 // CHECK: %[[P:.*]] = step.buffer persistent 20000 at 0 "a.parameters"
 // CHECK: %[[M:.*]] = step.buffer host 40000 at 0 "a.master"
 // CHECK: %[[S:.*]] = step.buffer host 40000 at 40960 "a.state0"
@@ -31,10 +33,10 @@ step.plan {
     // CHECK-SAME: memref<4096xf32>, memref<f64>, memref<4096xf32>, memref<4096xf32>
     // CHECK-COUNT-2: step.transfer_start
     // CHECK-COUNT-2: step.wait
-    // CHECK-COUNT-2: step.transfer_start
-    // CHECK-COUNT-2: step.wait
     // CHECK: step.optimizer_step
     // CHECK-SAME: begin = 4096 : i64
+    // CHECK-COUNT-2: step.transfer_start
+    // CHECK-COUNT-2: step.wait
     // CHECK-COUNT-2: step.transfer_start
     // CHECK-COUNT-4: step.wait
     // CHECK: step.optimizer_step
@@ -52,7 +54,7 @@ step.plan {
     step.optimizer_step @a "lion" (%g, %n) {step.phase = "optimizer", step.unit = "a"} : (memref<10000xf32>, memref<f64>) -> ()
   }
 }
-// What is alive at once takes 20000 + 80000 bytes between steps, 40008 in the step.
-// RUN: shardc-opt %s -split-input-file -step-offload="offload=auto memory-limit=140008" | FileCheck %s --check-prefix=NONE
-// RUN: shardc-opt %s -split-input-file -step-offload="offload=auto memory-limit=140007" | FileCheck %s --check-prefix=AUTO
+// What is alive at once takes 20032 + 80000 bytes between steps (at multiples of 64), 40008 in the step.
+// RUN: shardc-opt %s -split-input-file -step-offload="offload=auto memory-limit=140040" | FileCheck %s --check-prefix=NONE
+// RUN: shardc-opt %s -split-input-file -step-offload="offload=auto memory-limit=140039" | FileCheck %s --check-prefix=AUTO
 // AUTO: step.buffer host 40000 "a.state0"

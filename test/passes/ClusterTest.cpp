@@ -72,6 +72,16 @@ TEST(Cluster, hasADiskOrALinkToTheHost) {
       "c.toml");
   ASSERT_TRUE(bool(cluster)) << llvm::toString(cluster.takeError());
   EXPECT_DOUBLE_EQ(cluster->hostBandwidth, 5e9);
+  EXPECT_FALSE(cluster->hostIsDuplex);
+  EXPECT_DOUBLE_EQ(cluster->hostSeconds(5'000'000), 1e-3 + 10e-6);
+  auto duplex = Cluster::parse(
+      with("memory_gb = 24", "memory_gb = 24\nhost_is_duplex = true"),
+      "c.toml");
+  ASSERT_TRUE(bool(duplex)) << llvm::toString(duplex.takeError());
+  EXPECT_TRUE(duplex->hostIsDuplex);
+  EXPECT_EQ(errorOf(with("memory_gb = 24",
+                         "memory_gb = 24\nhost_is_duplex = 2")),
+            "--cluster c.toml:4: key 'host_is_duplex': expects true or false");
   EXPECT_EQ(errorOf(with("memory_gb = 24",
                          "memory_gb = 24\nhost_bandwidth_gb_per_s = 0")),
             "--cluster c.toml:4: key 'host_bandwidth_gb_per_s': expects a "
@@ -117,8 +127,8 @@ TEST(Cluster, namesWhatItDoesNotKnow) {
   EXPECT_EQ(errorOf(with("memory_gb", "memory")),
             "--cluster c.toml:3: unknown key 'memory'; there are name, "
             "ranks_per_node, memory_gb, memory_bandwidth_gb_per_s, "
-            "host_bandwidth_gb_per_s, inside_node, between_nodes, "
-            "tflop_per_s");
+            "host_bandwidth_gb_per_s, host_is_duplex, inside_node, "
+            "between_nodes, tflop_per_s");
   EXPECT_EQ(errorOf(with("float32 = 10", "float32 = 10\nfloat8 = 1")),
             "--cluster c.toml:16: unknown key 'float8' of [tflop_per_s]; there "
             "are float64, float32, bfloat16");

@@ -11,6 +11,7 @@
 #include "passes/Passes.h"
 #include "passes/analyses/CostModel.h"
 #include "passes/options/ByteSize.h"
+#include "passes/options/OffloadOption.h"
 #include "passes/options/PrecisionOption.h"
 #include "passes/options/PrefetchOption.h"
 #include "passes/options/RematOption.h"
@@ -368,6 +369,9 @@ bool Compiler::prepare() {
       !prefetch)
     return fail(
         llvm::createStringError("--" + llvm::toString(prefetch.takeError())));
+  if (auto offload = OffloadOption::parse(options.offload); !offload)
+    return fail(
+        llvm::createStringError("--" + llvm::toString(offload.takeError())));
   if (!options.memoryLimit.empty() && !parseByteSize(options.memoryLimit))
     return fail(llvm::createStringError("--memory-limit " +
                                         options.memoryLimit + ": expected " +
