@@ -197,17 +197,18 @@ void ActivationStaging::chooseForced(ArrayRef<Candidate *> forced) {
       byUse, [](Candidate *a, Candidate *b) { return a->after < b->after; });
   size_t from = turn;
   for (Candidate *candidate : byUse) {
+    double since = std::max(entries.timeAt(from), candidate->going.end);
     std::optional<timeline::Span> coming =
-        link.last(HostLink::FromHost, entries.timeAt(from),
-                  entries.timeAt(candidate->after), candidate->bytes());
+        link.last(HostLink::FromHost, since, entries.timeAt(candidate->after),
+                  candidate->bytes());
     if (!coming)
-      coming = link.first(HostLink::FromHost, entries.timeAt(from),
-                          candidate->bytes());
+      coming = link.first(HostLink::FromHost, since, candidate->bytes());
     link.take(HostLink::FromHost, *coming);
     candidate->coming = *coming;
     candidate->comes =
         std::clamp(entries.lastUntil(coming->begin),
-                   std::min(from, candidate->after), candidate->after);
+                   std::max(candidate->gone, std::min(from, candidate->after)),
+                   candidate->after);
     candidate->isChosen = true;
     from = candidate->after;
     add(alive, *candidate, -candidate->bytes());

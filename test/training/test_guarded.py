@@ -136,7 +136,14 @@ class Guarded(OtherRuntime):
             precision = ("float64", "bf16")[seed % 2]
             model, accumulation = models()[name], 1 + seed % 2
             self.check(
-                model, mesh, strategy, precision, (), accumulation, seed, offload="optimizer"
+                model,
+                mesh,
+                strategy,
+                precision,
+                (),
+                accumulation,
+                seed,
+                offload="optimizer,activations=1GB",
             )
 
     def test_updates_in_backward(self):
@@ -153,7 +160,7 @@ class Guarded(OtherRuntime):
             model = copy.copy(models()[name])
             model.recipe = {**model.recipe, "clip": 0}
             rest = (("float64", "bf16")[seed % 2], (), 1 + seed % 2, seed)
-            offload = ("none", "optimizer")[seed % 2]
+            offload = ("none", "optimizer,activations=1GB")[seed % 2]
             self.check(model, mesh, strategy, *rest, offload=offload, update="backward")
 
     def test_every_strategy_in_every_precision(self):

@@ -1,5 +1,5 @@
-"""Master weights and optimizer state in a file: to the bit what they are in memory, in a process
-whose memory is half of the state."""
+"""Master weights, optimizer state and activations in a file or on the host: to the bit what they are
+in memory, in a process whose memory is half of the state."""
 import copy
 import json
 import os
@@ -24,6 +24,9 @@ from small_models import Small
 
 MODELS = models()
 OFFLOAD = ("--offload", "optimizer")
+# With a size all that can leave does, whether or not it is waited for.
+ACTIVATIONS = ("--offload", "activations=1GB")
+BOTH = ("--offload", "optimizer,activations=1GB")
 CHECK = os.path.join(BUILD, "bin", "shardc-check")
 
 
@@ -66,36 +69,52 @@ class OffloadTest(unittest.TestCase):
 
 
 class EqualBits(OffloadTest):
-    def check(self, name, mesh, precision, *flags, run=(), optimizer="adamw", batch=None):
+    def check(
+        self,
+        name,
+        mesh,
+        precision,
+        *flags,
+        offload=OFFLOAD,
+        run=(),
+        optimizer="adamw",
+        batch=None,
+    ):
         model = MODELS[name]
-        with self.subTest(model=name, mesh=mesh, precision=precision, flags=flags, run=run):
+        with self.subTest(
+            model=name, mesh=mesh, precision=precision, flags=flags, offload=offload, run=run
+        ):
             flags = ("--optimizer", optimizer, *flags)
             trainer, kept = self.compile("m", model, mesh, precision, *flags, batch=batch)
             expected = self.train(model, trainer, *run, optimizer=optimizer)
             trainer, memory = self.compile(
-                "o", model, mesh, precision, *flags, *OFFLOAD, batch=batch
+                "o", model, mesh, precision, *flags, *offload, batch=batch
             )
             got = self.train(model, trainer, *run, *self.disk, optimizer=optimizer)
             self.assertEqual(got, expected)
             self.assertEqual(os.listdir(self.path("disk")), [])
-            # What was in memory between steps is in the file.
+            # What was in memory between steps is in the file, or in the step.
             left = kept["pools"]["persistent"] - memory["pools"]["persistent"]
-            self.assertGreater(left, 0)
-            self.assertGreaterEqual(memory["pools"]["host"], left)
+            if offload == ACTIVATIONS:
+                self.assertEqual(left, 0)
+                self.assertLessEqual(memory["pools"]["step"], kept["pools"]["step"])
+            else:
+                self.assertGreater(left, 0)
+            self.assertGreaterEqual(memory["pools"]["host"], max(left, 1))
             command(CHECK, trainer, model.onnx)
 
     def test_every_tiny_model(self):
         for name in MODELS:
             if "tiny" in name and MODELS[name].folder.startswith(FOLDER):
-                self.check(name, "1", "float64")
+                self.check(name, "1", "float64", offload=ACTIVATIONS)
                 self.check(name, "2", "float32")
-                self.check(name, "2x2", "float64")
+                self.check(name, "2x2", "float64", offload=BOTH)
 
     def test_masters_of_sixteen_bits(self):
-        self.check("gpt2-tiny", "2", "bf16")
+        self.check("gpt2-tiny", "2", "bf16", offload=BOTH)
         self.check("s2-llama-tiny-mask", "2x2", "param=bf16,reduce=bf16")
         scaled = ("--loss-scale", "dynamic", "--loss-scale-initial", 2.0**24)
-        self.check("mlp-tiny-loss", "2", "float16", run=scaled)
+        self.check("mlp-tiny-loss", "2", "float16", run=scaled, offload=BOTH)
 
     def test_every_optimizer(self):
         for optimizer in ("sgd", "lion", "amsgrad", "adam"):
@@ -105,7 +124,14 @@ class EqualBits(OffloadTest):
     def test_strategies_and_micro_batches(self):
         for mesh, strategy in (("2", "none"), ("2", "opt"), ("2x2", "hybrid_opt")):
             self.check("gpt2-tiny", mesh, "float32", "--strategy", strategy)
-        self.check("mlp-tiny-loss", "2", "float32", run=("--grad-accumulation", 2), batch=4)
+        for offload in (OFFLOAD, BOTH):
+            run = ("--grad-accumulation", 2)
+            self.check("mlp-tiny-loss", "2", "float32", offload=offload, run=run, batch=4)
+
+    def test_state_that_stays(self):
+        """Activations leave beside whole matrices and split masters."""
+        self.check("gpt2-tiny", "2", "float32", offload=ACTIVATIONS, optimizer="muon")
+        self.check("gpt2-tiny", "2", "bf16", "--master", "split", offload=ACTIVATIONS)
 
     def test_auto_offloads_what_does_not_fit(self):
         model = MODELS["gpt2-tiny"]
@@ -117,7 +143,7 @@ class EqualBits(OffloadTest):
             self.assertEqual("host" in chosen["pools"], leaves)
 
     def test_processes(self):
-        self.check("gpt2-tiny", "2", "float32", run=("--nproc-per-node", 2))
+        self.check("gpt2-tiny", "2", "float32", offload=BOTH, run=("--nproc-per-node", 2))
 
     def test_norms_and_looks(self):
         """Clipping by another norm, and entries that are looked at one by one."""
@@ -126,16 +152,18 @@ class EqualBits(OffloadTest):
 
 
 class Gpus(OffloadTest):
-    """State in the host's memory, on emulated GPUs."""
+    """State and activations in the host's memory, on emulated GPUs."""
 
-    def check(self, name, mesh, precision, *flags, run=()):
+    def check(self, name, mesh, precision, *flags, offload=BOTH, run=()):
         model = MODELS[name]
-        with self.subTest(model=name, mesh=mesh, precision=precision, flags=flags, run=run):
+        with self.subTest(
+            model=name, mesh=mesh, precision=precision, flags=flags, offload=offload, run=run
+        ):
             flags = ("--target", "cuda", *flags)
             trainer, kept = self.compile("m", model, mesh, precision, *flags)
             with emulated():
                 expected = self.train(model, trainer, *run)
-            trainer, memory = self.compile("o", model, mesh, precision, *flags, *OFFLOAD)
+            trainer, memory = self.compile("o", model, mesh, precision, *flags, *offload)
             with emulated():
                 self.assertEqual(self.train(model, trainer, *run), expected)
             self.assertGreater(memory["pools"]["host"], 0)
@@ -143,7 +171,7 @@ class Gpus(OffloadTest):
             command(CHECK, trainer, model.onnx)
 
     def test_equal_bits(self):
-        self.check("mlp-tiny-loss", "1", "float32")
+        self.check("mlp-tiny-loss", "1", "float32", offload=OFFLOAD)
         self.check("mlp-tiny-loss", "2", "bf16", run=("--cuda-graph", "off"))
         self.check("mlp-tiny-loss", "2x2", "float32", "--strategy", "hybrid_opt")
         scaled = ("--loss-scale", "dynamic", "--loss-scale-initial", 2.0**24)
@@ -179,7 +207,7 @@ class Defects(OffloadTest):
         """A transfer or a wait that is missing, a part that is another one, states that change
         places: none is certified, none runs on as if nothing were wrong with its form."""
         model = MODELS["gpt2-tiny"]
-        trainer, _ = self.compile("o", model, "2", "bf16", "--units", "block", *OFFLOAD)
+        trainer, _ = self.compile("o", model, "2", "bf16", "--units", "block", *BOTH)
         plans, made = [], 0
         edit(trainer, self.path("same"), plans.append)
         command(CHECK, trainer)

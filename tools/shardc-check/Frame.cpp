@@ -51,10 +51,6 @@ std::vector<Life> livesOf(const plan::Plan &plan, const plan::Program &program,
 bool isOf(const plan::Plan &plan, uint32_t buffer, const char *pool) {
   return plan.pools(int(plan.buffers(int(buffer)).pool())).name() == pool;
 }
-/// Whether what is in it stays from step to step.
-bool outlives(const plan::Plan &plan, uint32_t buffer) {
-  return isOf(plan, buffer, "persistent") || isOf(plan, buffer, "host");
-}
 
 /// No two that live at once have a byte in common. Returns the most bytes of
 /// each pool that live at once.
@@ -111,7 +107,8 @@ std::vector<int64_t> checkLives(const plan::Plan &plan,
   return most;
 }
 
-void checkPools(const plan::Plan &plan, Findings &findings) {
+void checkPools(const plan::Plan &plan, const std::vector<bool> &outlives,
+                Findings &findings) {
   const int64_t alignment = plan.target().has_cuda() ? 256 : 64;
   std::vector<int64_t> ends(plan.pools_size());
   std::vector<uint32_t> staying;
@@ -122,7 +119,7 @@ void checkPools(const plan::Plan &plan, Findings &findings) {
     if (buffer.offset() % alignment)
       findings.add(quoted(buffer), "begins at byte ", buffer.offset(),
                    " of its pool, no multiple of ", alignment);
-    if (buffer.bytes() && (outlives(plan, b) || isOf(plan, b, "accumulation")))
+    if (buffer.bytes() && (outlives[b] || isOf(plan, b, "accumulation")))
       staying.push_back(b);
   }
   for (int p = 0; p < plan.pools_size(); ++p)
@@ -168,7 +165,8 @@ int64_t laterStateElements(const plan::Plan &plan, const plan::Unit &unit) {
   return most;
 }
 
-void checkUnit(const plan::Plan &plan, int u, Findings &findings) {
+void checkUnit(const plan::Plan &plan, int u, const std::vector<bool> &outlives,
+               Findings &findings) {
   const plan::Unit &unit = plan.units(u);
   const std::string where = "unit " + unit.name();
   auto need = [&](bool holds, const auto &...what) {
@@ -228,7 +226,7 @@ void checkUnit(const plan::Plan &plan, int u, Findings &findings) {
     need(plan.buffers(int(buffer)).bytes() >= elements * bytesOf(type),
          quoted(plan.buffers(int(buffer))), " has fewer than ", elements,
          " elements");
-    need(outlives(plan, buffer), quoted(plan.buffers(int(buffer))),
+    need(outlives[buffer], quoted(plan.buffers(int(buffer))),
          " does not outlive a step");
   };
   holds(unit.parameter_buffer(), unit.elements() / unit.shards(), unit.dtype());
@@ -256,7 +254,8 @@ void checkUnit(const plan::Plan &plan, int u, Findings &findings) {
 } // namespace
 
 void checkFrame(const plan::Plan &plan, Findings &findings) {
-  checkPools(plan, findings);
+  const std::vector<bool> outlives = outlivingBuffers(plan);
+  checkPools(plan, outlives, findings);
   std::vector<int> units(plan.parameters_size());
   std::map<uint32_t, std::string> owners;
   auto own = [&](uint32_t buffer, const std::string &owner) {
@@ -267,7 +266,7 @@ void checkFrame(const plan::Plan &plan, Findings &findings) {
   };
   for (int u = 0; u < plan.units_size(); ++u) {
     const plan::Unit &unit = plan.units(u);
-    checkUnit(plan, u, findings);
+    checkUnit(plan, u, outlives, findings);
     own(unit.parameter_buffer(), "unit " + unit.name());
     for (uint32_t state : unit.state_buffers())
       own(state, "unit " + unit.name());
@@ -305,8 +304,7 @@ void checkFrame(const plan::Plan &plan, Findings &findings) {
     std::vector<Life> lives;
     for (const Life &life : livesOf(plan, *program, findings)) {
       isTouched[life.buffer] = true;
-      if (!outlives(plan, life.buffer) &&
-          !isOf(plan, life.buffer, "accumulation"))
+      if (!outlives[life.buffer] && !isOf(plan, life.buffer, "accumulation"))
         lives.push_back(life);
     }
     std::vector<int64_t> own = checkLives(plan, lives, *program, findings);

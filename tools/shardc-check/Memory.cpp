@@ -9,26 +9,22 @@ namespace shardc::check {
 
 Memory::Memory(const plan::Plan &plan, Values &values, Findings &findings)
     : plan(plan), values(values), findings(findings),
-      states(plan.buffers_size()), live(plan.pools_size()) {}
-
-bool Memory::outlivesPrograms(uint32_t buffer) const {
-  const std::string &pool =
-      plan.pools(int(plan.buffers(int(buffer)).pool())).name();
-  return pool == "persistent" || pool == "accumulation" || pool == "host";
+      states(plan.buffers_size()), outlives(outlivingBuffers(plan)),
+      live(plan.pools_size()) {
+  for (int b = 0; b < plan.buffers_size(); ++b)
+    if (plan.pools(int(plan.buffers(b).pool())).name() == "accumulation")
+      outlives[b] = true;
 }
 
 void Memory::beginProgram() {
   for (int b = 0; b < plan.buffers_size(); ++b)
-    if (!outlivesPrograms(b)) {
+    if (!outlives[b]) {
       states[b].isLive = false;
       states[b].overwritten.clear();
       states[b].records.clear();
     }
-  for (int p = 0; p < plan.pools_size(); ++p)
-    if (plan.pools(p).name() != "persistent" &&
-        plan.pools(p).name() != "accumulation" &&
-        plan.pools(p).name() != "host")
-      live[p].clear();
+  for (std::map<int64_t, uint32_t> &pool : live)
+    std::erase_if(pool, [&](const auto &at) { return !outlives[at.second]; });
 }
 
 void Memory::drop(const std::string &where, Record &record) {
@@ -39,7 +35,7 @@ void Memory::drop(const std::string &where, Record &record) {
 
 void Memory::endProgram() {
   for (int b = 0; b < plan.buffers_size(); ++b)
-    if (!outlivesPrograms(b))
+    if (!outlives[b])
       for (Record &record : states[b].records)
         drop("", record);
 }

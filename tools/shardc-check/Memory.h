@@ -54,13 +54,13 @@ private:
     std::string overwritten; // by whom
     std::vector<Record> records;
   };
-  bool outlivesPrograms(uint32_t buffer) const;
   void drop(const std::string &where, Record &record);
 
   const plan::Plan &plan;
   Values &values;
   Findings &findings;
   std::vector<State> states;
+  std::vector<bool> outlives; // programs, by buffer
   /// Of each pool the live buffers by their offsets; they do not overlap.
   std::vector<std::map<int64_t, uint32_t>> live;
 };

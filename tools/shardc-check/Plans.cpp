@@ -48,6 +48,26 @@ View placesOf(const plan::Tensor &tensor) {
   return view;
 }
 
+std::vector<bool> outlivingBuffers(const plan::Plan &plan) {
+  std::vector<bool> outlives(plan.buffers_size());
+  for (int b = 0; b < plan.buffers_size(); ++b)
+    outlives[b] =
+        plan.pools(int(plan.buffers(b).pool())).name() == "persistent";
+  auto stays = [&](uint32_t buffer) {
+    if (plan.pools(int(plan.buffers(int(buffer)).pool())).name() == "host")
+      outlives[buffer] = true;
+  };
+  for (const plan::Unit &unit : plan.units()) {
+    if (!unit.optimizer_shards())
+      continue;
+    if (unit.master_dtype() != unit.dtype() && !unit.has_remainder_buffer())
+      stays(unit.master_buffer());
+    for (uint32_t state : unit.state_buffers())
+      stays(state);
+  }
+  return outlives;
+}
+
 bool isContiguous(const plan::Tensor &tensor) {
   View view = placesOf(tensor).canonical();
   return view.dims.empty() || (view.dims.size() == 1 &&

@@ -21,6 +21,10 @@ int64_t product(const google::protobuf::RepeatedField<int64_t> &shape);
 View placesOf(const plan::Tensor &tensor);
 bool isContiguous(const plan::Tensor &tensor);
 
+/// By buffer: whether what is in it stays from step to step. In the pool host
+/// that is master weights and optimizer state; else it is by the pool.
+std::vector<bool> outlivingBuffers(const plan::Plan &plan);
+
 /// What an entry does with a tensor, by the entry's kind and the field's name.
 /// This is the checker's own table: what each kind means, from plan.proto.
 enum class Role {
