@@ -217,10 +217,11 @@ def StepWriteInPlace : Pass<"step-write-in-place", "::mlir::ModuleOp"> {
 }
 
 def StepOffload : Pass<"step-offload", "::mlir::ModuleOp"> {
-  let summary = "master weights and optimizer state lie in the pool host, and come to be updated";
+  let summary = "master weights, optimizer state and activations lie in the pool host";
   let description = [{
-    Needs: a step.plan of `step-lower`, and `offload=optimizer`; with `none` it changes nothing, and
-    with `auto` where what is alive at once takes at most `memory-limit`.
+    Needs: a step.plan of `step-lower`, and `offload` of what passes/options/OffloadOption.h says;
+    with `none` it changes nothing, and with `auto` where what is alive at once takes at most
+    `memory-limit`. Of `offload=optimizer`:
 
     Before:
     ```mlir
@@ -247,8 +248,8 @@ def StepOffload : Pass<"step-offload", "::mlir::ModuleOp"> {
                   gradient_type = f32, reason = "root"}
     step.plan {
       %p = step.buffer persistent 16384 "a.parameters"
-      %s0 = step.buffer host 16384 "a.state0"
-      %s1 = step.buffer host 16384 "a.state1"
+      %s0 = step.buffer state 16384 "a.state0"
+      %s1 = step.buffer state 16384 "a.state1"
       step.storage @a %p states %s0, %s1
       step.program "train" {
         %b0 = step.buffer staging 16384 "staged.a.state0"
@@ -278,15 +279,51 @@ def StepOffload : Pass<"step-offload", "::mlir::ModuleOp"> {
     room at once: while one is updated, the next one comes. The first two begin to come where the
     optimizer's phase begins, behind the last gradient. What is computed of each element is what it
     was. Units that are updated in backward have parts of two milliseconds' transfers, if that
-    is more, which begin to come with backward; a part is updated where by the machine's times the
-    parts before have come and gone, so that what backward computes hides them, and its gradient
-    waits for it.
+    is more, which begin to come with backward; a part is updated where by the machine's times it
+    has come, so that what backward computes hides transfers, and its gradient waits for it.
+
+    With `offload=activations`, before:
+    ```mlir
+    step.plan {
+      step.program "train" {
+        %b = step.buffer activation 16384 "x"
+        %x = step.view %b[0] : memref<4096xf32>
+        step.fill 1.0 into %x {step.phase = "forward"} : memref<4096xf32>
+        step.copy %x into %g {step.phase = "backward"} : (memref<4096xf32>, memref<4096xf32>) -> ()
+      }
+    }
+    ```
+
+    After:
+    ```mlir
+    step.plan {
+      step.program "train" {
+        %b = step.buffer activation 16384 "x"
+        %x = step.view %b[0] : memref<4096xf32>
+        step.fill 1.0 into %x {step.phase = "forward"} : memref<4096xf32>
+        %o = step.buffer offloaded 16384 "offloaded.x"
+        %h = step.view %o[0] : memref<4096xf32>
+        %t0 = step.transfer_start %x into %h : (memref<4096xf32>, memref<4096xf32>) -> !step.token
+        step.wait %t0
+        %c = step.buffer activation 16384 "x"
+        %y = step.view %c[0] : memref<4096xf32>
+        %t1 = step.transfer_start %h into %y : (memref<4096xf32>, memref<4096xf32>) -> !step.token
+        step.wait %t1
+        step.copy %y into %g {step.phase = "backward"} : (memref<4096xf32>, memref<4096xf32>) -> ()
+      }
+    }
+    ```
+    What is touched in forward and read in backward goes behind the last entry of forward that
+    touches it, and comes back in time for the first one of backward. By the machine's times it is
+    away while others are alive that need its memory, and compute waits for neither transfer; with a
+    SIZE others leave as well, for which it waits.
 
     Why here: the order of a step is there, and `step-schedule` and `step-plan-memory` then see
     transfers and what they are staged in as they see collectives.
   }];
   let options = [
-    Option<"offload", "offload", "std::string", "\"none\"", "none, optimizer or auto">,
+    Option<"offload", "offload", "std::string", "\"none\"",
+      "none, auto, optimizer[=SIZE], activations[=SIZE]">,
     Option<"cluster", "cluster", "std::string", "\"cpu\"",
       "the machine: a name that is built in, or a TOML file">,
     Option<"memoryLimit", "memory-limit", "std::string", "\"\"",
@@ -359,7 +396,7 @@ def StepPlanMemory : Pass<"step-plan-memory", "::mlir::ModuleOp"> {
 
     After:
     ```mlir
-    step.plan attributes {kind_bytes = array<i64: 1024, 8192, 0, 0, 0, 0, 0, 0>,
+    step.plan attributes {kind_bytes = array<i64: 1024, 8192, 0, 0, 0, 0, 0, 0, 0>,
                           live_bound_bytes = 9216 : i64,
                           pool_bytes = array<i64: 1024, 8192, 0, 0, 0>} {
       step.program "train" {

@@ -31,7 +31,7 @@ void planPersistent(step::PlanOp plan, Sizes &sizes) {
   for (auto buffer : plan.getBody().front().getOps<step::BufferOp>()) {
     int64_t &end = sizes.bytes[int64_t(step::poolOf(buffer.getKind()))];
     int64_t size = llvm::alignTo(buffer.getBytes(), alignment);
-    if (buffer.getKind() == step::Kind::host)
+    if (step::poolOf(buffer.getKind()) == step::Pool::host)
       end = llvm::alignTo(end, hostAlignment);
     buffer.setOffset(end);
     end += size;
@@ -53,15 +53,15 @@ void planProgram(int64_t alignment,
     auto buffer = cast<step::BufferOp>(op);
     step::Lifetime lifetime = exact;
     lifetime.bytes = llvm::alignTo(
-        exact.bytes,
-        buffer.getKind() == step::Kind::host ? hostAlignment : alignment);
+        exact.bytes, step::poolOf(buffer.getKind()) == step::Pool::host
+                         ? hostAlignment
+                         : alignment);
     pools[step::poolOf(buffer.getKind())].push_back({buffer, lifetime});
     kinds[buffer.getKind()].push_back(lifetime);
   }
   for (auto &[kind, times] : kinds) {
     int64_t &most = sizes.kinds[int64_t(kind)];
-    most = std::max(most, sizes.persistent[int64_t(step::poolOf(kind))] +
-                              step::mostAlive(times));
+    most = std::max(most, step::mostAlive(times));
   }
   for (auto &[pool, buffers] : pools) {
     SmallVector<step::Lifetime> times(llvm::make_second_range(buffers));

@@ -158,7 +158,7 @@ LogicalResult verifyDataFlow(step::ProgramOp program) {
           diagnostic.attachNote(flight.start->getLoc()) << "begins here";
           return diagnostic;
         }
-      if (access.buffer.getKind() == step::Kind::host &&
+      if (step::poolOf(access.buffer.getKind()) == step::Pool::host &&
           !isa<step::TransferStartOp>(op))
         return op.emitOpError()
                << "touches buffer \"" << access.buffer.getName()
@@ -254,7 +254,8 @@ LogicalResult verifyUnits(step::PlanOp plan, const SymbolTable &symbols) {
 LogicalResult verifyOffload(step::PlanOp plan, step::ProgramOp program,
                             const SymbolTable &symbols) {
   auto isOnHost = [](Value buffer) {
-    return buffer.getDefiningOp<step::BufferOp>().getKind() == step::Kind::host;
+    return buffer.getDefiningOp<step::BufferOp>().getKind() ==
+           step::Kind::state;
   };
   llvm::StringMap<SmallVector<step::OptimizerStepOp>> stepsOf;
   for (auto step : program.getBody().front().getOps<step::OptimizerStepOp>())

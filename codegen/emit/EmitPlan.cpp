@@ -199,10 +199,10 @@ void PlanEmitter::buffers() {
     entry->set_bytes(bytes);
   }
   for (auto [kind, bytes] : llvm::enumerate(*plan.getKindBytes())) {
-    if (bytes == 0 && (step::Kind(kind) == step::Kind::host ||
-                       step::Kind(kind) == step::Kind::staging))
-      continue;
     step::Pool pool = step::poolOf(step::Kind(kind));
+    if (bytes == 0 &&
+        (pool == step::Pool::host || step::Kind(kind) == step::Kind::staging))
+      continue;
     plan::Pool::Kind *entry = message.mutable_pools(int(pool))->add_kinds();
     entry->set_name(step::stringifyKind(step::Kind(kind)).str());
     entry->set_bytes(bytes);

@@ -264,9 +264,10 @@ struct Away {
                                 uint64_t(0));
   }
   void go(OpBuilder &builder) {
-    host = step::BufferOp::create(builder, buffer.getLoc(), step::Kind::host,
-                                  static_cast<int64_t>(buffer.getBytes()),
-                                  ("offloaded." + buffer.getName()).str());
+    host =
+        step::BufferOp::create(builder, buffer.getLoc(), step::Kind::offloaded,
+                               static_cast<int64_t>(buffer.getBytes()),
+                               ("offloaded." + buffer.getName()).str());
     Value from = whole(builder, buffer);
     token = startTransfer(builder, before, from, whole(builder, host));
   }

@@ -87,7 +87,7 @@ LogicalResult OptimizerStaging::addParts(step::OptimizerStepOp step,
     return success();
   mostBytes -= bytes;
   for (Value buffer : part.host)
-    buffer.getDefiningOp<step::BufferOp>().setKind(step::Kind::host);
+    buffer.getDefiningOp<step::BufferOp>().setKind(step::Kind::state);
   auto slice =
       static_cast<int64_t>(unit.getElements() / unit.getOptimizerShards());
   int64_t most = partBytes / (step::elementBytes(part.type) *

@@ -6,14 +6,15 @@ include "codegen/step/Step.td"
 def Step_Kind : I32EnumAttr<"Kind", "what a buffer holds", [
   I32EnumAttrCase<"persistent", 0>, I32EnumAttrCase<"activation", 1>, I32EnumAttrCase<"gather", 2>,
   I32EnumAttrCase<"gradient", 3>, I32EnumAttrCase<"workspace", 4>,
-  I32EnumAttrCase<"accumulation", 5>, I32EnumAttrCase<"host", 6>,
-  I32EnumAttrCase<"staging", 7>]> {
+  I32EnumAttrCase<"accumulation", 5>, I32EnumAttrCase<"state", 6>,
+  I32EnumAttrCase<"staging", 7>, I32EnumAttrCase<"offloaded", 8>]> {
   let cppNamespace = "::shardc::step";
 }
 // What is allocated at once. Activations, gradients, workspaces and what transfers bring (staging)
 // share the pool step: most activations are dead when most gradients live. Gathered parameters have
 // a pool of their own, which a run without copies between its ranks does without. The pool host is
-// no memory of the device: transfers alone reach it.
+// no memory of the device: transfers alone reach it. It has master weights and optimizer state
+// (state), and activations until backward reads them (offloaded).
 def Step_Pool : I32EnumAttr<"Pool", "pool of memory", [
   I32EnumAttrCase<"persistent", 0>, I32EnumAttrCase<"step", 1>, I32EnumAttrCase<"gather", 2>,
   I32EnumAttrCase<"accumulation", 3>, I32EnumAttrCase<"host", 4>]> {
@@ -32,7 +33,7 @@ def Step_PlanOp : Step_Op<"plan", [NoTerminator, SingleBlock, NoRegionArguments]
 
     ```mlir
     step.plan attributes {argument_alignment = 16 : i64, pool_bytes = array<i64: 64, 128, 0, 0, 0>,
-                          kind_bytes = array<i64: 64, 128, 0, 0, 0, 0, 0, 0>,
+                          kind_bytes = array<i64: 64, 128, 0, 0, 0, 0, 0, 0, 0>,
                           live_bound_bytes = 192 : i64} {
       %scale = step.buffer persistent 4 at 0 "loss_scale"
       step.program "eval" {
@@ -75,7 +76,7 @@ def Step_BufferOp : Step_Op<"buffer", [MemoryEffects<[MemAlloc]>]> {
     "bytes of the pool of their kind; the offset into the pool is there once memory is planned";
   let description = [{
     A buffer of the plan lives as long as the trainer; those of the kind accumulation are there only
-    in runs with several micro-batches per step, and those of the kind host are reached by
+    in runs with several micro-batches per step, and those of the pool host are reached by
     `step.transfer_start` alone. A buffer of a program lives from the first entry
     that touches it to the last, and to the wait of a collective that touches it. `bytes` is its
     size, `offset` where it begins in its pool, a multiple of the plan's `buffer_alignment`; `name`
@@ -145,7 +146,7 @@ def Step_StorageOp : Step_Op<"storage",
     master_type. A unit whose types are equal has no master: the rank's part of its parameters is
     that. Float32 masters of bf16 parameters may be split: `remainder` is what is missing to them
     (runtime/base/SplitMaster.h). A frozen unit has no states. Masters and states may be of the kind
-    host (`step-offload`). Refused are a symbol that is not
+    state (`step-offload`). Refused are a symbol that is not
     there, and an op outside a `step.plan`.
 
     ```mlir

@@ -36,7 +36,8 @@ Pool shardc::step::poolOf(Kind kind) {
     return Pool::gather;
   case Kind::accumulation:
     return Pool::accumulation;
-  case Kind::host:
+  case Kind::state:
+  case Kind::offloaded:
     return Pool::host;
   case Kind::activation:
   case Kind::gradient:
@@ -127,8 +128,8 @@ LogicalResult TransferStartOp::verify() {
     return emitOpError() << "expects contiguous views of one type, got " << from
                          << " and " << to;
   auto isOnHost = [](Value view) {
-    return View::of(view).buffer.getDefiningOp<BufferOp>().getKind() ==
-           Kind::host;
+    return poolOf(View::of(view).buffer.getDefiningOp<BufferOp>().getKind()) ==
+           Pool::host;
   };
   if (isOnHost(getSource()) == isOnHost(getDestination()))
     return emitOpError() << "expects source or destination in the pool host, "

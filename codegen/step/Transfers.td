@@ -7,13 +7,14 @@ def Step_TransferStartOp : Step_Entry<"transfer_start"> {
   let summary = "begins to copy between the pool host and another one, beside what computes";
   let description = [{
     Source and destination are contiguous, of one type and as many elements; one of them lies in a
-    buffer of the kind host, which nothing else may touch (`step-verify`). Transfers run one after
-    the other, in the order of their starts. Until its one `step.wait` nothing may write to the
+    buffer of the pool host, which nothing else may touch (`step-verify`). Transfers in one
+    direction run one after the other, in the order of their starts; whether both directions run
+    beside each other is the device's. Until its one `step.wait` nothing may write to the
     source or touch the destination.
 
     ```mlir
     step.plan {
-      %h = step.buffer host 2304 "layers.0.state0"
+      %h = step.buffer state 2304 "layers.0.state0"
       %m = step.view %h[0] : memref<576xf32>
       step.program "train" {
         %b = step.buffer staging 2304 "staged.layers.0.state0"

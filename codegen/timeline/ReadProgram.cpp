@@ -128,9 +128,9 @@ bool ProgramReader::addStart(Operation *entry) {
         takes.latency = costs.cluster.hostSeconds(
             static_cast<int64_t>(sizeOf(start.getSource())));
         bool isFromHost =
-            step::View::of(start.getSource())
-                .buffer.getDefiningOp<step::BufferOp>()
-                .getKind() == step::Kind::host;
+            step::poolOf(step::View::of(start.getSource())
+                             .buffer.getDefiningOp<step::BufferOp>()
+                             .getKind()) == step::Pool::host;
         addCollective(entry,
                       streamNamed(!costs.cluster.hostIsDuplex ? "transfers"
                                   : isFromHost ? "transfers from the host"

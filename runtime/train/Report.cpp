@@ -229,7 +229,7 @@ std::string reportText(const plan::Plan &plan, int64_t microBatches,
                  ? " of the host's memory, beside all pools"
                  : " in a file of --offload-dir, beside all pools";
     text += row(pool.name, bytes(pool.planned) + more);
-    if (plan.pools(i).kinds_size() > 1)
+    if (plan.pools(i).kinds_size() > 1 || pool.name == "host")
       for (const plan::Pool::Kind &kind : plan.pools(i).kinds())
         text += row("  " + kind.name() + ", at most", bytes(kind.bytes()));
   }

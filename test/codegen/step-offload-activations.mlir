@@ -12,12 +12,12 @@ step.plan {
   step.program "train" {
     // CHECK: %[[A:.*]] = step.buffer activation 4000000 {{.*}}"a"
     // CHECK: step.fill 1.0
-    // CHECK: %[[H:.*]] = step.buffer host 4000000 at {{[0-9]+}} "offloaded.a"
+    // CHECK: %[[H:.*]] = step.buffer offloaded 4000000 at {{[0-9]+}} "offloaded.a"
     // CHECK: %[[FROM:.*]] = step.view %[[A]][0] : memref<1000000xf32>
     // CHECK: %[[TO:.*]] = step.view %[[H]][0] : memref<1000000xf32>
     // CHECK: %[[GO:.*]] = step.transfer_start %[[FROM]] into %[[TO]] {step.phase = "forward", step.unit = "u"}
-    // FORCED: step.buffer host 4000 {{.*}}"offloaded.s"
-    // FORCED: step.buffer host 120000000 {{.*}}"offloaded.l"
+    // FORCED: step.buffer offloaded 4000 {{.*}}"offloaded.s"
+    // FORCED: step.buffer offloaded 120000000 {{.*}}"offloaded.l"
     // HIDDEN-NOT: step.transfer_start
     // HIDDEN: step.wait %[[GO]]
     // CHECK: step.fill 4.0

@@ -8,8 +8,8 @@
 // A SIZE that is smaller than the unit's state leaves it where it is.
 // RUN: shardc-opt %s -split-input-file -step-offload="offload=optimizer=79999" | FileCheck %s --check-prefix=NONE
 // CHECK: %[[P:.*]] = step.buffer persistent 20000 at 0 "a.parameters"
-// CHECK: %[[M:.*]] = step.buffer host 40000 at 0 "a.master"
-// CHECK: %[[S:.*]] = step.buffer host 40000 at 40960 "a.state0"
+// CHECK: %[[M:.*]] = step.buffer state 40000 at 0 "a.master"
+// CHECK: %[[S:.*]] = step.buffer state 40000 at 40960 "a.state0"
 // CHECK: step.storage @a %[[P]] master %[[M]] states %[[S]]
 fsdp.group @world {stride = 1 : i64, size = 2 : i64}
 fsdp.unit @a {parameters = [], offsets = array<i64>, elements = 20000 : i64, padding = 20000 : i64, shards = 2 : i64,
@@ -57,4 +57,4 @@ step.plan {
 // What is alive at once takes 20032 + 80000 bytes between steps (at multiples of 64), 40008 in the step.
 // RUN: shardc-opt %s -split-input-file -step-offload="offload=auto memory-limit=140040" | FileCheck %s --check-prefix=NONE
 // RUN: shardc-opt %s -split-input-file -step-offload="offload=auto memory-limit=140039" | FileCheck %s --check-prefix=AUTO
-// AUTO: step.buffer host 40000 "a.state0"
+// AUTO: step.buffer state 40000 "a.state0"

@@ -1,7 +1,7 @@
 // RUN: shardc-opt %s -step-plan-memory -step-verify | FileCheck %s
 
 // Gradients live when activations are dead, in the same pool.
-// CHECK: step.plan attributes {kind_bytes = array<i64: 128, 256, 0, 192, 0, 64, 0, 0>, live_bound_bytes = 384 : i64,
+// CHECK: step.plan attributes {kind_bytes = array<i64: 128, 256, 0, 192, 0, 64, 0, 0, 0>, live_bound_bytes = 384 : i64,
 // CHECK-SAME: pool_bytes = array<i64: 128, 256, 0, 64, 0>}
 fsdp.unit @root {parameters = [], offsets = array<i64>, elements = 16 : i64, padding = 16 : i64, shards = 2 : i64,
   optimizer_shards = 2 : i64, reshard = 2 : i64, element_type = f32, master_type = f32, gradient_type = f32, reason = "root"}

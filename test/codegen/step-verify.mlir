@@ -296,7 +296,7 @@ func.func @touches_views(%x: memref<16xf32>) {
 
 // Nothing but transfers touches the pool host.
 step.plan attributes {pool_bytes = array<i64: 0, 256, 0, 0, 4096>} {
-  %h = step.buffer host 64 at 0 "state"
+  %h = step.buffer state 64 at 0 "state"
   step.program "train" {
     %hv = step.view %h[0] : memref<16xf32>
     %b = step.buffer staging 64 at 0 "b"
@@ -310,7 +310,7 @@ step.plan attributes {pool_bytes = array<i64: 0, 256, 0, 0, 4096>} {
 
 // What a transfer brings is there behind its wait.
 step.plan attributes {pool_bytes = array<i64: 0, 256, 0, 0, 4096>} {
-  %h = step.buffer host 64 at 0 "state"
+  %h = step.buffer state 64 at 0 "state"
   step.program "train" {
     %hv = step.view %h[0] : memref<16xf32>
     %b = step.buffer staging 64 at 0 "b"
@@ -327,7 +327,7 @@ step.plan attributes {pool_bytes = array<i64: 0, 256, 0, 0, 4096>} {
 
 // Bytes of one buffer may go while others come; the same may not.
 step.plan attributes {pool_bytes = array<i64: 0, 256, 0, 0, 4096>} {
-  %h = step.buffer host 128 at 0 "state"
+  %h = step.buffer state 128 at 0 "state"
   step.program "train" {
     %first = step.view %h[0] : memref<16xf32>
     %second = step.view %h[64] : memref<16xf32>
@@ -354,7 +354,7 @@ fsdp.unit @a {parameters = [], offsets = array<i64>, elements = 32 : i64, paddin
   optimizer_shards = 1 : i64, reshard = 1 : i64, element_type = f32, master_type = f32, gradient_type = f32, reason = "root"}
 step.plan attributes {pool_bytes = array<i64: 128, 512, 0, 0, 4096>} {
   %p = step.buffer persistent 128 at 0 "p"
-  %h = step.buffer host 128 at 0 "state"
+  %h = step.buffer state 128 at 0 "state"
   // expected-error @+1 {{is updated in 16 elements of a slice of 32}}
   step.storage @a %p states %h
   step.program "train" {
@@ -380,7 +380,7 @@ fsdp.unit @a {parameters = [], offsets = array<i64>, elements = 16 : i64, paddin
   optimizer_shards = 1 : i64, reshard = 1 : i64, element_type = f32, master_type = f32, gradient_type = f32, reason = "root"}
 step.plan attributes {pool_bytes = array<i64: 64, 512, 0, 0, 4096>} {
   %p = step.buffer persistent 64 at 0 "p"
-  %h = step.buffer host 64 at 0 "state"
+  %h = step.buffer state 64 at 0 "state"
   step.storage @a %p states %h
   step.program "train" {
     %g = step.buffer gradient 64 at 64 "g"

@@ -79,9 +79,9 @@ TEST(Cluster, hasADiskOrALinkToTheHost) {
       "c.toml");
   ASSERT_TRUE(bool(duplex)) << llvm::toString(duplex.takeError());
   EXPECT_TRUE(duplex->hostIsDuplex);
-  EXPECT_EQ(errorOf(with("memory_gb = 24",
-                         "memory_gb = 24\nhost_is_duplex = 2")),
-            "--cluster c.toml:4: key 'host_is_duplex': expects true or false");
+  EXPECT_EQ(
+      errorOf(with("memory_gb = 24", "memory_gb = 24\nhost_is_duplex = 2")),
+      "--cluster c.toml:4: key 'host_is_duplex': expects true or false");
   EXPECT_EQ(errorOf(with("memory_gb = 24",
                          "memory_gb = 24\nhost_bandwidth_gb_per_s = 0")),
             "--cluster c.toml:4: key 'host_bandwidth_gb_per_s': expects a "

@@ -40,6 +40,7 @@ ROOMS = {
         "lower": {"step"},
         "timeline": {"step"},
         "schedule": {"step", "timeline"},
+        "offload": {"step", "timeline"},
         "record": {"step", "timeline"},
         "emit": {"step"},
         "cpu": {"kernels", "step"},

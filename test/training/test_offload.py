@@ -1,5 +1,5 @@
-"""Master weights, optimizer state and activations in a file or on the host: to the bit what they are
-in memory, in a process whose memory is half of the state."""
+"""Master weights, optimizer state and activations in a file or on the host: to the bit what they
+are in memory, in a process whose memory is half of the state."""
 import copy
 import json
 import os

@@ -91,7 +91,9 @@ llvm::Error checkMemoryLimit(const Options &options,
       "--memory-limit " + options.memoryLimit + ": the plan takes " +
       bytesText(bytes) + " of a rank; try " +
       (options.prefetch.empty() || options.prefetch == "auto"
-           ? "--remat unit, a smaller batch, or more ranks"
+           ? std::string("--remat unit, ") +
+                 (options.offload == "none" ? "--offload auto, " : "") +
+                 "a smaller batch, or more ranks"
            : "--prefetch auto"));
 }
 

@@ -34,6 +34,14 @@ static std::vector<SmallerPlan> findSmallerPlans(const Options &options,
     if (policy != options.remat)
       attempt(changed, "--remat " + policy);
   }
+  if (options.offload == "none") {
+    Options changed = options;
+    for (const char *what : {"activations", "optimizer"}) {
+      // Whole matrices and split masters stay.
+      changed.offload = what;
+      attempt(changed, std::string("--offload ") + what);
+    }
+  }
   if (options.prefetch == "0")
     return plans;
   SmallerPlan best{options, "", {}};
@@ -61,7 +69,8 @@ std::string smallerPlans(const Options &options, const CompileReport &report,
   std::vector<SmallerPlan> plans =
       findSmallerPlans(options, peakBytes, planAgain);
   if (plans.empty())
-    return "no policy of --remat takes less, nor does --prefetch 0\n";
+    return "no policy of --remat takes less, nor does --offload or "
+           "--prefetch 0\n";
   os << "what would take less, planned with each; results have the same "
         "bits:\n";
   for (const SmallerPlan &plan : plans) {
@@ -98,6 +107,20 @@ std::string outOfMemory(const Options &options, const CompileReport &report,
           .str();
   std::vector<SmallerPlan> plans =
       findSmallerPlans(options, report.memory->peakBytes, planAgain);
+  // What leaves for the host is chosen under the limit.
+  for (const std::string &policy :
+       {options.remat, std::string("all"), std::string("unit")}) {
+    Options changed = options;
+    changed.remat = policy;
+    changed.offload = "auto";
+    changed.memoryLimit = options.size;
+    if (std::optional<CompileReport> plan = planAgain(changed))
+      plans.push_back(
+          {changed,
+           (policy == options.remat ? "" : "--remat " + policy + " ") +
+               "--offload auto",
+           *plan});
+  }
   llvm::sort(plans, [](const SmallerPlan &a, const SmallerPlan &b) {
     return a.report.timeline->seconds < b.report.timeline->seconds;
   });
