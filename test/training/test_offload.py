@@ -426,6 +426,20 @@ class BadInput(OffloadTest):
         said = self.failure(SHARDC, model.onnx, *OFFLOAD, "--compile-to", "shard")
         self.assertIn("plans no memory; drop --offload", said)
 
+    def test_what_is_not_said_right(self):
+        model = MODELS["mlp-tiny-loss"]
+        for what, expected in (
+            ("everything", "expected none, auto, optimizer[=SIZE]"),
+            ("", "expected none, auto, optimizer[=SIZE]"),
+            ("auto,optimizer", "expected none, auto, optimizer[=SIZE]"),
+            ("activations=", "expected activations=SIZE to have a number of bytes"),
+            ("activations=-1", "expected activations=SIZE to have a number of bytes"),
+            ("optimizer=1GB,optimizer", "expected optimizer once"),
+        ):
+            said = self.failure(SHARDC, model.onnx, "--offload", what, "-o", self.path("t"))
+            self.assertIn(f"--offload {what}: {expected}", said)
+            self.assertFalse(os.path.exists(self.path("t")))
+
     def test_a_truncated_file(self):
         """What was written behind the new end is no longer there."""
         trainer = self.trainer(*OFFLOAD)
