@@ -29,7 +29,7 @@ constexpr uint32_t version = 3;
 constexpr uint64_t alignment = 4096;
 
 /// What a section holds. A trainer has a plan and kernels for each of its
-/// targets, and one of the others for all of them.
+/// targets, and of what is said of no target one for all of them.
 enum SectionKind : uint32_t {
   sectionPlan = 1,           // serialized shardc.plan.Plan
   sectionKernels = 2,        // the plan's kernels: for the CPU a shared object,
@@ -38,11 +38,15 @@ enum SectionKind : uint32_t {
   sectionWeights = 4,        // stored parameters; plan Source.embedded
   sectionRuntime = 5,        // the executable, at the file's first byte
   sectionCertificate = 6,    // serialized shardc.plan.Certificate
+  // Of shardc --checkable, for each target: the same model's plan of one rank,
+  // and its kernels.
+  sectionUnshardedPlan = 7,
+  sectionUnshardedKernels = 8,
 };
 
 struct Section {
   uint32_t kind;
-  uint32_t target; // of a plan and its kernels: 0, 1 and so on; else 0
+  uint32_t target; // of plans and their kernels: 0, 1 and so on; else 0
   uint64_t offset; // bytes from the file's first byte
   uint64_t length; // bytes
   uint64_t checksum;

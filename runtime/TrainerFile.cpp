@@ -78,8 +78,11 @@ TrainerFile::TrainerFile(const std::string &path, const std::string &name)
   // A damaged plan is reported by us, once.
   google::protobuf::SetLogHandler(nullptr);
   do
-    parsedPlans.push_back(parsePlan(parsedPlans.size()));
+    parsedPlans.push_back(parsePlan(sectionPlan, parsedPlans.size()));
   while (find(sectionPlan, parsedPlans.size()));
+  while (find(sectionUnshardedPlan, unshardedPlans.size()))
+    unshardedPlans.push_back(
+        parsePlan(sectionUnshardedPlan, unshardedPlans.size()));
   checkCertificate();
 }
 
@@ -103,11 +106,10 @@ void TrainerFile::checkCertificate() const {
                "stamp it with shardc-check --stamp");
 }
 
-plan::Plan TrainerFile::parsePlan(size_t target) const {
-  std::span<const std::byte> bytes = content(sectionPlan, target);
+plan::Plan TrainerFile::parsePlan(SectionKind kind, size_t target) const {
+  std::span<const std::byte> bytes = content(kind, target);
   plan::Plan plan;
-  if (!find(sectionPlan, target) ||
-      bytes.size() > std::numeric_limits<int>::max() ||
+  if (!find(kind, target) || bytes.size() > std::numeric_limits<int>::max() ||
       !plan.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
     fail(name, ": the trainer file holds no plan; compile it again");
   return plan;
@@ -133,6 +135,10 @@ static const char *nameOf(uint32_t kind) {
     return "runtime";
   case sectionCertificate:
     return "certificate";
+  case sectionUnshardedPlan:
+    return "unsharded plan";
+  case sectionUnshardedKernels:
+    return "unsharded kernels";
   }
   return "unknown section";
 }
@@ -164,7 +170,10 @@ void TrainerFile::checkSection(const Section &section, unsigned threads) const {
 
 /// "runtime"; of several plans "plan for cuda:sm_90".
 std::string TrainerFile::describe(const Section &section) const {
-  bool isOfOne = section.kind == sectionPlan || section.kind == sectionKernels;
+  bool isOfOne = section.kind == sectionPlan ||
+                 section.kind == sectionKernels ||
+                 section.kind == sectionUnshardedPlan ||
+                 section.kind == sectionUnshardedKernels;
   if (!isOfOne || parsedPlans.size() < 2 ||
       section.target >= parsedPlans.size())
     return nameOf(section.kind);
@@ -200,6 +209,9 @@ std::span<const std::byte> TrainerFile::content(SectionKind kind,
 
 std::span<const std::byte> TrainerFile::kernels(size_t target) const {
   return content(sectionKernels, target);
+}
+std::span<const std::byte> TrainerFile::unshardedKernels(size_t target) const {
+  return content(sectionUnshardedKernels, target);
 }
 std::span<const std::byte> TrainerFile::exportTemplate() const {
   return content(sectionExportTemplate);

@@ -41,6 +41,11 @@ public:
   const std::vector<plan::Plan> &plans() const { return parsedPlans; }
   /// Of the plan with this index.
   std::span<const std::byte> kernels(size_t target) const;
+  /// The same model's plan of one rank, and its kernels; null: it has none.
+  const plan::Plan *unshardedPlan(size_t target) const {
+    return target < unshardedPlans.size() ? &unshardedPlans[target] : nullptr;
+  }
+  std::span<const std::byte> unshardedKernels(size_t target) const;
   std::span<const std::byte> exportTemplate() const;
   EmbeddedWeights embeddedWeights() const;
 
@@ -51,13 +56,13 @@ private:
                                  size_t target = 0) const;
   std::span<const std::byte> content(container::SectionKind kind,
                                      size_t target = 0) const;
-  plan::Plan parsePlan(size_t target) const;
+  plan::Plan parsePlan(container::SectionKind kind, size_t target) const;
   void checkCertificate() const;
 
   std::string path, name;
   MappedFile file;
   std::vector<container::Section> sections;
-  std::vector<plan::Plan> parsedPlans;
+  std::vector<plan::Plan> parsedPlans, unshardedPlans;
 };
 
 } // namespace shardc::runtime

@@ -27,16 +27,13 @@
 #include "runtime/store/Store.h"
 #include "runtime/train/DryRun.h"
 #include "runtime/train/Evaluation.h"
-#include "runtime/train/InitGroups.h"
+#include "runtime/train/InitialValues.h"
 #include "runtime/train/OpenSinks.h"
 #include "runtime/train/Options.h"
 #include "runtime/train/Report.h"
 #include "runtime/train/RunFacts.h"
 #include "runtime/train/RunSettings.h"
 #include "runtime/train/Trainer.h"
-#include "runtime/weights/RandomParameters.h"
-#include "runtime/weights/ShardedParameters.h"
-#include "runtime/weights/StoredParameters.h"
 
 #include <cstdio>
 #include <cstring>
@@ -58,56 +55,6 @@ std::string trainerPath() {
   std::error_code error;
   std::string path = std::filesystem::read_symlink(executable, error).string();
   return error ? executable : path;
-}
-
-struct InitialValues {
-  std::unique_ptr<StoredParameters> stored; // always there
-  std::unique_ptr<ShardedParameters> sharded;
-  std::unique_ptr<RandomParameters> random;
-  const ParameterSource &source() const {
-    if (random)
-      return *random;
-    return sharded ? static_cast<const ParameterSource &>(*sharded) : *stored;
-  }
-  std::vector<std::string> paths() const {
-    std::vector<std::string> all = stored->paths();
-    if (sharded)
-      all.insert(all.end(), sharded->paths().begin(), sharded->paths().end());
-    return all;
-  }
-};
-
-/// The folder of a checkpoint's parameters, where `path` is a checkpoint that
-/// is whole; else the path itself.
-std::string behindManifest(const std::string &path) {
-  std::error_code error;
-  if (!std::filesystem::exists(path + "/" + Manifest::fileName, error))
-    return path;
-  StoredCheckpoint compared(path);
-  return path + "/" + modelFolder;
-}
-
-InitialValues openInitialValues(const Options &options, const plan::Plan &plan,
-                                const EmbeddedWeights &embedded) {
-  InitialValues values;
-  bool drawn = drawsInitialValues(options, plan);
-  std::string path = behindManifest(options.weights.value_or(""));
-  if (!shardFiles(path).empty()) {
-    values.stored = StoredParameters::recorded(plan, embedded, true);
-    values.sharded =
-        std::make_unique<ShardedParameters>(plan, path, *values.stored);
-    return values;
-  }
-  if (options.weights)
-    values.stored =
-        StoredParameters::fromPath(plan, *options.weights, embedded);
-  else
-    values.stored = StoredParameters::recorded(plan, embedded, !drawn);
-  if (drawn)
-    values.random = std::make_unique<RandomParameters>(
-        plan, options.seed, values.stored.get(),
-        initDistributions(options, plan));
-  return values;
 }
 
 void openOutputs(Run &run) {
@@ -273,10 +220,38 @@ std::string missingDevicesText(const World &world, const Options &options,
                 ranks == 1 ? " rank" : " ranks", "\n");
 }
 
+/// What a process has of its surroundings.
+struct Factories {
+  const PlatformFactory &platformOf;
+  const WorldFactory &makeWorld;
+};
+
+/// What --check compares with. Throws an Error where the trainer has none.
+UnshardedProgram unshardedProgram(const TrainerFile &self, size_t target,
+                                  const Factories &factories,
+                                  DeviceOptions options) {
+  const plan::Plan *plan = self.unshardedPlan(target);
+  if (!plan)
+    fail("--check: this trainer has no unsharded step to compare with; compile "
+         "it with shardc --checkable");
+  // Ranks that wait for it may have its cores.
+  options.spin = false;
+  options.say = nullptr;
+  UnshardedProgram program{*plan, nullptr, nullptr, {}};
+  if (options.leads) {
+    program.world = factories.makeWorld(1, Launch(), 0);
+    program.platform = factories.platformOf(*plan);
+    program.makeDevice = program.platform->devices(
+        *plan, self.unshardedKernels(target), options);
+  }
+  return program;
+}
+
 /// What this process does as one of the world's.
 int runIn(World &world, const Launch &launch, const Options &options,
           const TrainerFile &self, const ChosenTarget &target,
-          const std::string &trainer, Platform &platform) {
+          const std::string &trainer, Platform &platform,
+          const Factories &factories) {
   const plan::Plan &plan = self.plans()[target.index];
   std::span<const std::byte> kernels = self.kernels(target.index);
   std::string missing = missingDevicesText(world, options, plan, platform);
@@ -362,6 +337,9 @@ int runIn(World &world, const Launch &launch, const Options &options,
           manifestOf(options, plan, settings, resumed.checkpoint.get(), data,
                      samples)};
   run.checksEntries = checks;
+  if (options.check)
+    run.unsharded.emplace(
+        unshardedProgram(self, target.index, factories, device));
   if (world.leads()) {
     if (options.exportOnnx)
       run.onnx = std::make_unique<OnnxExport>(plan, self.exportTemplate(),
@@ -410,8 +388,11 @@ int run(int argc, char **argv, const PlatformFactory &platformOf,
         const WorldFactory &makeWorld) {
   std::string trainer = trainerPath();
   TrainerFile self(executable, trainer);
-  for (const plan::Plan &plan : self.plans())
-    checkPlan(plan);
+  for (size_t i = 0; i < self.plans().size(); ++i) {
+    checkPlan(self.plans()[i]);
+    if (const plan::Plan *unsharded = self.unshardedPlan(i))
+      checkPlan(*unsharded);
+  }
   Options options = parseOptions(
       argc, argv, self.plans().empty() ? nullptr : &self.plans().front());
   if (options.information) {
@@ -459,7 +440,8 @@ int run(int argc, char **argv, const PlatformFactory &platformOf,
       makeWorld(static_cast<int>(plan.mesh().ranks()), launch,
                 options.launch.startTimeout);
   try {
-    return runIn(*world, launch, options, self, target, trainer, *platform);
+    return runIn(*world, launch, options, self, target, trainer, *platform,
+                 {platformOf, makeWorld});
   } catch (const std::exception &error) {
     world->giveUp(error.what());
     throw;

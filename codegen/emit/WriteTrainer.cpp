@@ -157,6 +157,14 @@ llvm::Error writeContents(TrainerFile &file, const TrainerContents &contents) {
     if (llvm::Error error =
             file.section(container::sectionKernels, target.kernels, index))
       return error;
+    if (target.unshardedPlan.empty())
+      continue;
+    if (llvm::Error error = file.section(container::sectionUnshardedPlan,
+                                         target.unshardedPlan, index))
+      return error;
+    if (llvm::Error error = file.section(container::sectionUnshardedKernels,
+                                         target.unshardedKernels, index))
+      return error;
   }
   if (!contents.exportTemplate.empty())
     if (llvm::Error error = file.section(container::sectionExportTemplate,

@@ -15,9 +15,11 @@ namespace shardc {
 
 struct TrainerContents {
   std::string runtime; // path of the runtime executable
-  /// What there is for each target: the bytes of a plan, and of its kernels.
+  /// What there is for each target: the bytes of a plan, and of its kernels;
+  /// with --checkable the same of the unsharded one.
   struct Target {
     llvm::StringRef plan, kernels;
+    llvm::StringRef unshardedPlan = {}, unshardedKernels = {};
   };
   llvm::SmallVector<Target, 2> targets;
   llvm::StringRef exportTemplate;        // empty: no section

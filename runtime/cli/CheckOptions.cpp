@@ -98,6 +98,7 @@ void cli::checkCombinations(const Options &options) {
       {"--cuda-graph", !options.cudaGraph || !options.hashEntries,
        " with --hash-entries, which looks behind each launch"},
       {"--hash-entries", hasSteps, noSteps},
+      {"--check", hasSteps, noSteps},
       {"--hash-steps", options.hashEntries.has_value(),
        " without --hash-entries"}};
   const LossScaleOptions &scale = options.lossScale;
@@ -111,7 +112,7 @@ void cli::checkCombinations(const Options &options) {
          {"--log-format", "--metrics", "--log-samples", "--tensorboard",
           "--prometheus", "--html", "--trace", "--profile",
           "--export-gradients", "--export-safetensors", "--export-onnx",
-          "--predict", "--tune", "--hash-entries"})
+          "--predict", "--tune", "--hash-entries", "--check"})
       effects.push_back(
           {flag, false,
            " with --report and no --data: the report is printed, and nothing "
@@ -214,7 +215,13 @@ void checkOptions(const Options &options, const plan::Plan &plan) {
          "DIR, a folder on a disk with room for what does not stay in memory");
   refuseIdle(
       options,
-      {{"--cuda-graph", plan.target().has_cuda(), notCuda},
+      {{"--check", options.reduce != Reduce::Nccl,
+        " with --reduce nccl, whose order of sums no unsharded step has"},
+       {"--check",
+        options.microBatches == 1 || plan.accumulate() != "unsharded",
+        " with --grad-accumulation in a trainer of --accumulate unsharded, "
+        "which rounds and adds in another order"},
+       {"--cuda-graph", plan.target().has_cuda(), notCuda},
        {"--attention", plan.target().has_cuda(), notCuda},
        {"--attention", hasAttention(plan), " in a model without attention"},
        {"--tune", plan.target().has_cuda(), notCuda},

@@ -41,6 +41,12 @@ void declareOutput(FlagTable &flags, Options &options) {
   flags.toggle("--check-finite", options.checkFinite,
                "look at every number that the plan computes, and stop at the "
                "first NaN or inf, with the plan entry that made it; slow");
+  flags
+      .integer("--check", options.check, 1,
+               "run every Nth step again by one rank that holds everything, "
+               "and stop where a bit of loss, norm, parameters or states is "
+               "another (needs shardc --checkable)")
+      .isLocal = false;
   flags.path("--hash-entries", options.hashEntries, "DIR",
              "a file for each rank in DIR: hashes of what each plan entry has "
              "read and written, for shardc diff of two runs; slow");

@@ -18,7 +18,8 @@ enum class RankPhase : uint8_t {
   Samples,  // waits for its batch
   Evaluation,
   Saving,
-  Writing, // exports, metrics
+  Writing,  // exports, metrics
+  Checking, // a step, against the unsharded one
   Ended,
 };
 

@@ -162,6 +162,7 @@ struct Options {
   std::optional<std::string> prometheus;
   std::optional<std::string> html;
   bool checkFinite = false;
+  std::optional<int64_t> check; // every so many steps
   std::optional<std::string> hashEntries;
   std::optional<int64_t> hashSteps;
   bool profile = false;

@@ -3,10 +3,17 @@
 #include "runtime/train/StepAgain.h"
 
 #include "runtime/base/EntryText.h"
+#include "runtime/base/Text.h"
 #include "runtime/train/Draws.h"
 #include "runtime/train/RunningWeights.h"
 
+#include <cmath>
+
 namespace shardc::runtime {
+
+/// A run whose loss scale cannot become smaller ends after so many skipped
+/// steps in a row.
+static constexpr int64_t mostSkippedSteps = 20;
 
 static std::vector<int64_t> samplesOf(const Run &run, SampleOrder &order,
                                       const Cursor &begin, int64_t microBatch,
@@ -26,6 +33,37 @@ static std::string listText(const std::vector<int64_t> &numbers) {
     text += concat(i ? ", " : "", numbers[i]);
   return numbers.size() > most ? concat(text, ", ... (", numbers.size(), ")")
                                : text;
+}
+
+void requireFinite(Run &run, Rank &rank, BatchLoader &loader,
+                   const LossScaler &scaler, const StepOutcome &outcome,
+                   const PastStep &step) {
+  if (scaler.skippedAtMinimum() >= mostSkippedSteps)
+    fail("the loss or the gradients of ", mostSkippedSteps,
+         " steps up to step ", step.number,
+         " (counting from 0) were not finite at the loss scale ",
+         numberText(outcome.lossScale), ", the smallest allowed; ",
+         exportedText(run));
+  if (outcome.skipped && scaler.skips())
+    return;
+  auto is = [&](const char *what, double number) {
+    return concat("the ", what, " of step ", step.number,
+                  " (counting from 0) is ", numberText(number));
+  };
+  if (!std::isfinite(outcome.loss))
+    failInStep(run, rank, loader, step, is("loss", outcome.loss));
+  if (!rank.gradientNorm() || std::isfinite(outcome.gradientNorm))
+    return;
+  std::string what = is("gradient norm", outcome.gradientNorm) +
+                     " at a loss of " + numberText(outcome.loss);
+  // A step that has changed parameters would not be the same again.
+  if (!outcome.skipped)
+    fail(what,
+         ", which backward had updated units by (--update backward); a trainer "
+         "that shardc compiles with --update step leaves them as they are, and "
+         "says where it is from; ",
+         exportedText(run));
+  failInStep(run, rank, loader, step, what);
 }
 
 void failInStep(Run &run, Rank &rank, BatchLoader &loader, PastStep step,

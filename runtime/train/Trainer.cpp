@@ -22,6 +22,7 @@
 #include "runtime/train/SampleLog.h"
 #include "runtime/train/StepAgain.h"
 #include "runtime/train/StepBatches.h"
+#include "runtime/train/StepCheck.h"
 #include "runtime/train/Summary.h"
 #include "runtime/weights/RankValues.h"
 
@@ -33,17 +34,6 @@
 
 namespace shardc::runtime {
 namespace {
-
-/// A run whose loss scale cannot become smaller ends after so many skipped
-/// steps in a row.
-constexpr int64_t mostSkippedSteps = 20;
-
-/// What a step has come to.
-struct Outcome {
-  double loss, gradientNorm; // without the loss scale
-  float lossScale;           // in the step
-  bool skipped;
-};
 
 class RankLoop {
 public:
@@ -74,8 +64,7 @@ private:
   double normalization(int64_t microBatch) const;
   /// `begin`: when the step did, its batches included.
   void step(int64_t step, double begin);
-  void check(int64_t step, const Outcome &outcome, PastStep past);
-  void report(int64_t step, const Outcome &outcome, double seconds);
+  void report(int64_t step, const StepOutcome &outcome, double seconds);
   /// Begins and ends the steps that are traced.
   void traceFrom(int64_t step);
   void evaluate(int64_t stepsDone);
@@ -103,6 +92,7 @@ private:
   std::optional<int64_t> evaluatedLast; // by this run
   std::optional<double> trainLoss, evalLoss;
   std::optional<SampleLog> sampleLog;
+  std::optional<StepCheck> stepCheck;
   Summary summary;
   double flops = 0;             // of this rank's step
   double dataSecondsBefore = 0; // of the batches of steps before this one
@@ -128,6 +118,8 @@ RankLoop::RankLoop(Run &run, ReadAhead &ahead, Communicator &communicator)
   batches.emplace(plan, run.settings, ahead, *rank);
   if (run.options.logSamples)
     sampleLog.emplace(run.settings, communicator);
+  if (run.options.check)
+    stepCheck.emplace(run, *rank, leads());
   const Progress &start = run.settings.start;
   cursor = start.cursor;
   updates = start.updates;
@@ -228,6 +220,12 @@ Stop RankLoop::operator()() {
     }
     if (stop)
       break;
+    if (stepCheck && stepCheck->isDue(done)) {
+      InPhase checking(note, RankPhase::Checking);
+      double taking = monotonicSeconds();
+      stepCheck->take();
+      begin += monotonicSeconds() - taking;
+    }
     step(done, begin);
     traffic += run.world.traffic() - before;
     if (tracing)
@@ -344,7 +342,7 @@ void RankLoop::step(int64_t step, double begin) {
   // As in torch scripts that call scheduler.step() in every iteration, a
   // skipped one included.
   numbers.learningRate = run.settings.schedule.learningRate(step);
-  Outcome outcome;
+  StepOutcome outcome;
   outcome.lossScale = scaler.scale();
   numbers.gradientFactor =
       1 / (double(outcome.lossScale) * run.settings.gradientDivisor);
@@ -386,7 +384,7 @@ void RankLoop::step(int64_t step, double begin) {
                 [&](int64_t microBatch) {
                   return normalization(microBatch) * outcome.lossScale;
                 }};
-  check(step, outcome, std::move(past));
+  requireFinite(run, *rank, batches->onDevice(), scaler, outcome, past);
   if (!outcome.skipped) {
     trainLoss = outcome.loss;
     if (!run.evalData)
@@ -394,39 +392,14 @@ void RankLoop::step(int64_t step, double begin) {
   }
   if (leads())
     report(step, outcome, monotonicSeconds() - begin);
+  if (stepCheck && stepCheck->isDue(step)) {
+    InPhase checking(note, RankPhase::Checking);
+    stepCheck->compare(past, outcome, allValidLabels);
+  }
 }
 
-void RankLoop::check(int64_t step, const Outcome &outcome, PastStep past) {
-  if (scaler.skippedAtMinimum() >= mostSkippedSteps)
-    fail("the loss or the gradients of ", mostSkippedSteps,
-         " steps up to step ", step,
-         " (counting from 0) were not finite at the loss scale ",
-         numberText(outcome.lossScale), ", the smallest allowed; ",
-         exportedText(run));
-  if (outcome.skipped && scaler.skips())
-    return;
-  auto is = [&](const char *what, double number) {
-    return concat("the ", what, " of step ", step, " (counting from 0) is ",
-                  numberText(number));
-  };
-  if (!std::isfinite(outcome.loss))
-    failInStep(run, *rank, batches->onDevice(), std::move(past),
-               is("loss", outcome.loss));
-  if (!rank->gradientNorm() || std::isfinite(outcome.gradientNorm))
-    return;
-  std::string what = is("gradient norm", outcome.gradientNorm) +
-                     " at a loss of " + numberText(outcome.loss);
-  // A step that has changed parameters would not be the same again.
-  if (!outcome.skipped)
-    fail(what,
-         ", which backward had updated units by (--update backward); a trainer "
-         "that shardc compiles with --update step leaves them as they are, and "
-         "says where it is from; ",
-         exportedText(run));
-  failInStep(run, *rank, batches->onDevice(), std::move(past), what);
-}
-
-void RankLoop::report(int64_t step, const Outcome &outcome, double seconds) {
+void RankLoop::report(int64_t step, const StepOutcome &outcome,
+                      double seconds) {
   InPhase writing(note, RankPhase::Writing);
   if (step == run.settings.start.step)
     summary.secondsToFirstStep = secondsSinceProcessStart();

@@ -6,6 +6,7 @@
 #include "runtime/checkpoint/Folder.h"
 #include "runtime/checkpoint/StoredCheckpoint.h"
 #include "runtime/data/Dataset.h"
+#include "runtime/device/Platform.h"
 #include "runtime/engine/Executor.h"
 #include "runtime/launch/World.h"
 #include "runtime/metrics/Metrics.h"
@@ -26,6 +27,15 @@
 #include <vector>
 
 namespace shardc::runtime {
+
+/// The program of one rank that holds everything: --check.
+struct UnshardedProgram {
+  const plan::Plan &plan;
+  // Of the process that leads:
+  std::unique_ptr<World> world; // of one rank
+  std::unique_ptr<Platform> platform;
+  DeviceFactory makeDevice;
+};
 
 /// All that a run needs, checked before its first step. All processes of the
 /// world have the same plan, options, settings and data; what the run writes is
@@ -52,6 +62,8 @@ struct Run {
   std::vector<std::unique_ptr<PredictionFile>> predictions = {};
   /// Lets the devices look at what each entry makes. Null: they cannot.
   std::shared_ptr<std::atomic<bool>> checksEntries = nullptr;
+  /// Given with --check.
+  std::optional<UnshardedProgram> unsharded = {};
   /// The id of the MLflow run, once it is known. Null: there is none.
   std::function<std::string()> mlflowRun = nullptr;
 };

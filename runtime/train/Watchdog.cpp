@@ -137,6 +137,8 @@ std::string placeText(const plan::Plan &plan, const RankNoteValue &at) {
     return text + ", saving a checkpoint";
   if (at.phase() == RankPhase::Writing)
     return text + ", writing outputs";
+  if (at.phase() == RankPhase::Checking)
+    return text + ", compared with the unsharded step";
   bool trains = at.phase() == RankPhase::Step;
   const plan::Program &program = trains ? plan.train() : plan.eval();
   bool hasBegun = at.entry() >= 0;

@@ -9,8 +9,9 @@ namespace shardc::runtime {
 
 GatheredParameters::GatheredParameters(const plan::Plan &plan, Rank &rank,
                                        Values values,
-                                       const ParameterSource *initial)
-    : plan(plan), rank(rank), values(values), initial(initial) {}
+                                       const ParameterSource *initial,
+                                       int state)
+    : plan(plan), rank(rank), values(values), initial(initial), state(state) {}
 
 GatheredParameters::Request
 GatheredParameters::agree(const Request &asked) const {
@@ -22,8 +23,21 @@ GatheredParameters::agree(const Request &asked) const {
 }
 
 plan::DType GatheredParameters::typeOf(const plan::Unit &unit) const {
-  return values == Values::Parameters ? unit.master_dtype()
-                                      : unit.gradient_dtype();
+  return values == Values::Gradients ? unit.gradient_dtype()
+                                     : unit.master_dtype();
+}
+
+Slice GatheredParameters::sliceOf(const plan::Unit &unit,
+                                  uint32_t parameter) const {
+  switch (values) {
+  case Values::Parameters:
+    return rank.masterSlice(unit);
+  case Values::Gradients:
+    return rank.gradientSlice(plan.parameters(int(parameter)).unit());
+  case Values::States:
+    break;
+  }
+  return rank.stateSlice(unit, parameter, state);
 }
 
 std::vector<int64_t>
@@ -35,9 +49,7 @@ GatheredParameters::exchange(const Request &request) const {
   std::vector<int64_t> words((bytes + 7) / 8);
   // Ranks that hold the same slice would add it several times.
   if (rank.holders(unit).isFirst()) {
-    Slice slice = values == Values::Parameters
-                      ? rank.masterSlice(unit)
-                      : rank.gradientSlice(parameter.unit());
+    Slice slice = sliceOf(unit, uint32_t(request.parameter));
     int64_t first = request.begin + parameter.flat_offset();
     int64_t last = request.end + parameter.flat_offset();
     int64_t begin = std::max(first, slice.begin);

@@ -1,5 +1,5 @@
-// Whole parameters or gradients of which every rank holds a slice, for the one
-// rank that writes them.
+// Whole parameters, gradients or states of which every rank holds a slice, for
+// the one rank that writes or compares them.
 #ifndef SHARDC_RUNTIME_WEIGHTS_GATHEREDPARAMETERS_H
 #define SHARDC_RUNTIME_WEIGHTS_GATHEREDPARAMETERS_H
 
@@ -20,10 +20,11 @@ public:
   /// Parameters: the master weights of trained parameters; those that are not
   /// trained are read from `initial`, unrounded. Gradients: what the optimizer
   /// is about to read (Rank::gradientSlice), StepNumbers::gradientFactor not
-  /// included; of trained parameters alone.
-  enum class Values { Parameters, Gradients };
+  /// included; of trained parameters alone. States: the `state`-th of
+  /// Optimizer.states, of parameters that have it.
+  enum class Values { Parameters, Gradients, States };
   GatheredParameters(const plan::Plan &plan, Rank &rank, Values values,
-                     const ParameterSource *initial);
+                     const ParameterSource *initial, int state = 0);
 
   /// Of the reader: one thread at a time.
   void read(int parameter, int64_t begin, int64_t end, plan::DType dtype,
@@ -43,11 +44,13 @@ private:
   /// The elements of a range, padded to whole words.
   std::vector<int64_t> exchange(const Request &request) const;
   plan::DType typeOf(const plan::Unit &unit) const;
+  Slice sliceOf(const plan::Unit &unit, uint32_t parameter) const;
 
   const plan::Plan &plan;
   Rank &rank;
   Values values;
   const ParameterSource *initial;
+  int state;
 };
 
 } // namespace shardc::runtime

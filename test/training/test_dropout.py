@@ -115,10 +115,12 @@ class DropoutTest(DrawnRuns):
         for mesh, strategy in MESHES:
             with self.subTest(mesh=mesh, strategy=strategy):
                 micro = 4 // int(np.prod([int(size) for size in mesh.split("x")]))
-                self.compile(mesh, "--strategy", strategy, "--accumulate", "sharded", micro=micro)
-                got = self.train("--grad-accumulation", micro)
-                self.agrees(got, want)
                 kind = "hybrid" if strategy.startswith("hybrid") else "others"
+                flags = ("--strategy", strategy, "--accumulate", "sharded")
+                check = ((), ()) if kind == "hybrid" else (("--checkable",), ("--check", 2))
+                self.compile(mesh, *flags, *check[0], micro=micro)
+                got = self.train("--grad-accumulation", micro, *check[1])
+                self.agrees(got, want)
                 np.testing.assert_array_equal(got[1]["w0"], alone.setdefault(kind, got)[1]["w0"])
 
     def test_recomputation_draws_them_again(self):

@@ -54,6 +54,7 @@ COMPILER = {
     "--disable-pass": ["nn-raise"],
     "--remarks": ["."],
     "--pass-timing": [None],
+    "--checkable": [None],
 }
 # With others beside them, without a say on targets, or not of a compile.
 COMPILER_ELSEWHERE = """
@@ -74,8 +75,8 @@ TRAINER_DEVICES = {
     "--cuda-graph": ["on", "off"],
     "--tune": ["t.json"],
 }
-# These want a mesh, attention, or what is offloaded.
-TRAINER_ELSEWHERE = ["--offload-dir", "--attention", "--reduce"]
+# These want a mesh, attention, what is offloaded, or the unsharded step.
+TRAINER_ELSEWHERE = ["--offload-dir", "--attention", "--reduce", "--check"]
 TRAINER = {
     "--shuffle": [None],
     "--loss-scale": ["dynamic", "8"],

@@ -8,10 +8,20 @@ import sys
 import tempfile
 import unittest
 
+from edited_plan import edit
 from emulated_cuda import emulated
-from reference import MODELS as FOLDER, SHARDC, command, models, read_metrics, read_safetensors
+from reference import (
+    BUILD,
+    MODELS as FOLDER,
+    SHARDC,
+    command,
+    models,
+    read_metrics,
+    read_safetensors,
+)
 
 MODELS = models()
+CHECK = os.path.join(BUILD, "bin", "shardc-check")
 UPDATE = ("--update", "backward")
 
 
@@ -117,6 +127,28 @@ class EqualBits(UpdateTest):
         for flags in ((), ("--master", "split"), both):
             with emulated():
                 self.check("gpt2-tiny", "2", "bf16", "--target", "cuda", *flags)
+
+
+class Defects(UpdateTest):
+    def test_an_update_before_the_loss_is_known(self):
+        """It could not be left out where the loss is not finite: shardc-check says so."""
+        model = unclipped(MODELS["gpt2-tiny"])
+        model.compile(self.path("t"), "2", "float32", "--units", "block", *UPDATE)
+        command(CHECK, self.path("t"), model.onnx)
+
+        def change(plan):
+            entries = plan.train.entries
+            known = next(i for i, e in enumerate(entries) if e.HasField("metric"))
+            update = next(i for i, e in enumerate(entries) if e.HasField("optimizer_step"))
+            self.assertLess(known, update)
+            metric = copy.deepcopy(entries[known])
+            del entries[known]
+            entries.insert(update, metric)
+
+        edit(self.path("t"), self.path("e"), change)
+        process = subprocess.run([CHECK, self.path("e")], capture_output=True, text=True)
+        self.assertEqual(process.returncode, 1, process.stdout)
+        self.assertRegex(process.stderr, r"optimizer_step: updates before the loss is known")
 
 
 class Memory(UpdateTest):

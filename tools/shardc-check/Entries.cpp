@@ -86,6 +86,7 @@ void Run::compute(const plan::Entry &entry,
                                           : "output " + entry.output().name();
     if (!results.insert_or_assign(name, read[0]).second && microBatches == 1)
       findings.add(entry.name(), "is not the first ", name);
+    isLossKnown |= name == "metric loss";
     return;
   }
   if (entry.has_copy()) {

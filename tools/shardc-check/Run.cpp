@@ -97,6 +97,7 @@ Value Run::gradientOf(const std::string &where, const Value &value,
 
 void Run::begin() {
   memory.beginProgram();
+  isLossKnown = false;
   std::string of = microBatches > 1 ? concat("@", microBatch) : "";
   auto fill = [&](uint32_t buffer, View place, int64_t bytes, Value value,
                   const std::string &spoiled = "") {

@@ -130,6 +130,7 @@ private:
   };
   std::map<int, Norm> norms;     // by expression
   std::optional<bool> takeNorms; // updates, which all do or none
+  bool isLossKnown = false;      // in this micro-batch
   int microBatch = 0, microBatches = 1;
 };
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr char magic[8] = {'S', 'H', 'A', 'R', 'D', 'C', '\n', '\x1a'};
 constexpr uint32_t containerVersion = 3, planVersion = 1;
-constexpr uint32_t planKind = 1, certificateKind = 6;
+constexpr uint32_t planKind = 1, certificateKind = 6, unshardedKind = 7;
 constexpr uint64_t page = 4096, block = 1 << 20;
 
 struct Section {
@@ -72,7 +72,7 @@ std::vector<Section> readTable(std::string_view file, const std::string &path) {
   return sections;
 }
 
-void addPlan(std::string_view bytes, Trainer &trainer) {
+plan::Plan readPlan(std::string_view bytes, const Trainer &trainer) {
   plan::Plan plan;
   if (bytes.empty() || bytes.size() > std::numeric_limits<int>::max() ||
       !plan.ParseFromArray(bytes.data(), int(bytes.size())) ||
@@ -83,7 +83,11 @@ void addPlan(std::string_view bytes, Trainer &trainer) {
     throw BadInput(trainer.path + ": its plan has version " +
                    std::to_string(plan.version()) + ", this program reads " +
                    std::to_string(planVersion));
-  trainer.plans.push_back(std::move(plan));
+  return plan;
+}
+
+void addPlan(std::string_view bytes, Trainer &trainer) {
+  trainer.plans.push_back(readPlan(bytes, trainer));
   trainer.planHashes.push_back(XXH3_64bits(bytes.data(), bytes.size()));
 }
 
@@ -104,7 +108,7 @@ std::string readFile(const std::string &path) {
 
 Trainer readTrainer(const std::string &path) {
   google::protobuf::SetLogHandler(nullptr); // one line is ours
-  Trainer trainer{path, {}, {}};
+  Trainer trainer{path, {}, {}, {}};
   std::string file = readFile(path);
   if (!isTrainer(file)) {
     addPlan(file, trainer);
@@ -112,10 +116,14 @@ Trainer readTrainer(const std::string &path) {
   }
   std::vector<Section> sections = readTable(file, path);
   std::ranges::stable_sort(sections, {}, &Section::target);
-  for (const Section &section : sections)
+  for (const Section &section : sections) {
+    std::string_view bytes =
+        std::string_view(file).substr(section.offset, section.length);
     if (section.kind == planKind)
-      addPlan(std::string_view(file).substr(section.offset, section.length),
-              trainer);
+      addPlan(bytes, trainer);
+    else if (section.kind == unshardedKind)
+      trainer.unsharded.push_back(readPlan(bytes, trainer));
+  }
   if (trainer.plans.empty())
     throw BadInput(path + ": the trainer has no plan; compile it again");
   return trainer;

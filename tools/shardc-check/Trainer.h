@@ -26,6 +26,8 @@ struct Trainer {
   std::string path;
   std::vector<plan::Plan> plans;    // of each target
   std::vector<uint64_t> planHashes; // XXH3-64 of their bytes
+  /// The same model's plans of one rank, where shardc --checkable was given.
+  std::vector<plan::Plan> unsharded;
 };
 
 /// Reads a trainer, or a file that is a serialized Plan alone. Throws BadInput

@@ -113,6 +113,10 @@ void Run::optimizerStep(const plan::Entry &entry) {
     findings.add(where, step.has_norm() ? "takes" : "lacks",
                  " the norm of the gradients, other updates do not");
   takeNorms = step.has_norm();
+  if (!step.has_norm() && !isLossKnown)
+    findings.add(where,
+                 "updates before the loss is known, by which alone it is "
+                 "left out where that is not finite");
   if (step.begin() > 0 && gradient != state.gradient)
     findings.add(where, "takes another gradient than the part before");
   state.gradient = gradient;

@@ -95,7 +95,7 @@ void compareLosses(const plan::Plan &plan, Values &values,
 }
 
 std::vector<std::string> proved(const plan::Plan &plan, const Results &results,
-                                const Options &options) {
+                                const Options &options, bool isCompared) {
   int collectives = 0, updates = 0;
   for (const plan::Program *program : {&plan.train(), &plan.eval()})
     for (const plan::Entry &entry : program->entries())
@@ -125,9 +125,11 @@ std::vector<std::string> proved(const plan::Plan &plan, const Results &results,
                            "that makes of it"));
   if (!options.model.empty())
     lines.push_back("model: the file is the one that was compiled");
-  if (!options.reference.empty())
-    lines.push_back(concat("values: ", results.size(),
-                           " results are the reference's expressions"));
+  if (isCompared)
+    lines.push_back(
+        concat("values: ", results.size(), " results are the ",
+               options.reference.empty() ? "unsharded step's" : "reference's",
+               " expressions"));
   return lines;
 }
 
@@ -179,6 +181,35 @@ plan::Plan unclipped(plan::Plan plan) {
   return plan;
 }
 
+/// What a plan's values are compared with.
+struct Reference {
+  plan::Plan plan;
+  std::string path; // for errors
+};
+
+/// That of --reference, or the unsharded plan beside it in the trainer.
+std::optional<Reference> referenceOf(const Trainer &trainer, size_t target,
+                                     const Options &options) {
+  const plan::Plan &plan = trainer.plans[target];
+  Reference reference;
+  if (!options.reference.empty()) {
+    Trainer other = readTrainer(options.reference);
+    reference = {other.plans[std::min(target, other.plans.size() - 1)],
+                 options.reference};
+  } else if (target < trainer.unsharded.size()) {
+    reference = {trainer.unsharded[target],
+                 trainer.path + ": its unsharded step"};
+  } else {
+    return std::nullopt;
+  }
+  if (!clips(plan)) // it updates in backward
+    reference.plan = unclipped(std::move(reference.plan));
+  if (reference.plan.model_hash() != plan.model_hash())
+    throw BadInput(reference.path + ": is of another model");
+  expectSameSums(plan, reference.plan, reference.path);
+  return reference;
+}
+
 int run(const Options &options) {
   Trainer trainer = readTrainer(options.trainer);
   plan::Certificate certificate;
@@ -191,20 +222,12 @@ int run(const Options &options) {
     Results results = checkPlan(plan, values, findings);
     if (!options.model.empty())
       checkModel(options.model, plan, findings);
-    if (!options.reference.empty() && findings.all().empty()) {
+    std::optional<Reference> reference = referenceOf(trainer, i, options);
+    if (reference && findings.all().empty()) {
       Findings its;
-      Trainer reference = readTrainer(options.reference);
-      plan::Plan other =
-          reference.plans[std::min(i, reference.plans.size() - 1)];
-      if (!clips(plan)) // it updates in backward
-        other = unclipped(std::move(other));
-      if (other.model_hash() != plan.model_hash())
-        throw BadInput(options.reference + ": is of another model");
-      expectSameSums(plan, other, options.reference);
-      Results wanted = checkPlan(other, others, its);
+      Results wanted = checkPlan(reference->plan, others, its);
       if (!its.all().empty())
-        throw BadInput(options.reference +
-                       ": is no reference: " + its.all()[0]);
+        throw BadInput(reference->path + ": is no reference: " + its.all()[0]);
       compare(plan, values, results, others, wanted, findings);
     }
     if (findings.all().empty())
@@ -212,7 +235,8 @@ int run(const Options &options) {
     if (!findings.all().empty())
       break;
     said += concat(options.trainer, " (", plan.target().name(), ")\n");
-    for (const std::string &line : proved(plan, results, options)) {
+    for (const std::string &line :
+         proved(plan, results, options, reference.has_value())) {
       said += "  " + line + "\n";
       certificate.add_proved(plan.target().name() + ": " + line);
     }

@@ -26,6 +26,7 @@
 #include "tools/shardc/Reports.h"
 #include "tools/shardc/TargetProgram.h"
 #include "tools/shardc/TimelineFile.h"
+#include "tools/shardc/UnshardedStep.h"
 #include "tools/shardc/explain/Answer.h"
 #include "tools/shardc/explain/Limits.h"
 
@@ -40,6 +41,7 @@
 #include "llvm/Support/Path.h"
 
 #include <chrono>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -112,6 +114,8 @@ private:
   OwningOpRef<ModuleOp> module; // as imported
   Compilation common{options, context, diagnostics, wholeTime};
   std::vector<std::unique_ptr<TargetProgram>> programs;
+  /// With --checkable one for each of the programs.
+  std::vector<std::unique_ptr<UnshardedStep>> unsharded;
   std::optional<shardc::onnx::ExportTemplate> graph;
   Clock::time_point start = Clock::now();
 };
@@ -275,7 +279,7 @@ bool Compiler::runTargets() {
     TargetProgram &program = *programs[i];
     bool isLast = i + 1 == programs.size();
     // A page compares plans, which are made of what was imported.
-    bool isNeeded = !isLast || reportsAsPage(options);
+    bool isNeeded = !isLast || reportsAsPage(options) || options.checkable;
     if (!program.run(isNeeded ? module->clone() : std::move(module)))
       return false;
     // What a rank takes is known of a plan that is emitted.
@@ -294,6 +298,12 @@ bool Compiler::runTargets() {
         programs.erase(programs.begin() + i);
         continue;
       }
+      if (options.checkable) {
+        auto alone = UnshardedStep::make(common, program, *module, emission());
+        if (!alone)
+          return fail(alone.takeError());
+        unsharded.push_back(std::move(*alone));
+      }
     }
     ++i;
   }
@@ -305,6 +315,8 @@ bool Compiler::runTargets() {
 void Compiler::finish() {
   for (const auto &program : programs)
     program->stop();
+  for (const auto &alone : unsharded)
+    alone->program().stop();
   phaseTime.stop();
   wholeTime.stop();
   timing.print();
@@ -410,11 +422,16 @@ bool Compiler::writeTrainer() {
   if (!runtime)
     return fail(runtime.takeError());
   TrainerContents contents;
-  std::vector<std::string> plans;
+  std::deque<std::string> plans;
   for (const auto &program : programs)
-    plans.push_back(program->emitted()->serialize());
-  for (auto [program, plan] : llvm::zip(programs, plans))
-    contents.targets.push_back({plan, program->compiledKernels()->section()});
+    contents.targets.push_back(
+        {plans.emplace_back(program->emitted()->serialize()),
+         program->compiledKernels()->section()});
+  for (auto [target, alone] : llvm::zip(contents.targets, unsharded)) {
+    target.unshardedPlan =
+        plans.emplace_back(alone->program().emitted()->serialize());
+    target.unshardedKernels = alone->program().compiledKernels()->section();
+  }
   contents.runtime = *runtime;
   contents.exportTemplate = graph->model;
   contents.weights = programs.back()->emitted()->weights;

@@ -64,6 +64,9 @@ void declareModel(OptionTable &table, Said &said) {
                "the trainer's default, which its own --init overrides: file: "
                "the model's own values; random: trained from scratch, values "
                "need not exist");
+  table.toggle("--checkable", said.options.checkable,
+               "the trainer has the step of one rank that holds everything as "
+               "well, for its --check N: to compare bits with");
   table.toggle("--embed-weights", said.options.embedWeights,
                "ship the model's values inside the trainer");
 }

@@ -199,6 +199,18 @@ void checkTrainer(const Said &said) {
     fail("--compile-to ", said.compileTo, ": makes no report; drop --report");
 }
 
+void checkCheckable(const Said &said) {
+  const Options &options = said.options;
+  if (!options.checkable)
+    return;
+  if (said.compileTo != "trainer")
+    fail("--compile-to ", said.compileTo,
+         ": writes no trainer; drop --checkable");
+  if (options.batchNorm == "sync")
+    fail("--checkable: --batch-norm sync takes statistics over all ranks, "
+         "which an unsharded step has no batch for; give --batch-norm rank");
+}
+
 /// Checks what can be checked without the model.
 void check(const Given &given, Said &said) {
   bindDims(said);
@@ -213,6 +225,7 @@ void check(const Given &given, Said &said) {
   resolveExplain(given, said);
   resolveKernels(given, said);
   checkTrainer(said);
+  checkCheckable(said);
 }
 
 /// Phase and output by name; MODEL.trainer where no file is.

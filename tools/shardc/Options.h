@@ -42,6 +42,7 @@ struct Options {
   std::string init =
       "file"; ///< file, or random: the stored values need not exist
   bool embedWeights = false;
+  bool checkable = false;  ///< the trainer has the unsharded step as well
   std::string prefetch;    ///< empty: the target's default
   std::string memoryLimit; ///< of a rank's pools; empty: the machine's memory
   std::string offload = "none";

@@ -1,0 +1,33 @@
+// Where a run's initial values come from: --weights, --init, or what the trainer
+// was compiled with.
+#ifndef SHARDC_RUNTIME_TRAIN_INITIALVALUES_H
+#define SHARDC_RUNTIME_TRAIN_INITIALVALUES_H
+
+#include "runtime/train/Options.h"
+#include "runtime/weights/RandomParameters.h"
+#include "runtime/weights/ShardedParameters.h"
+#include "runtime/weights/StoredParameters.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace shardc::runtime {
+
+struct InitialValues {
+  std::unique_ptr<StoredParameters> stored; // always there
+  std::unique_ptr<ShardedParameters> sharded;
+  std::unique_ptr<RandomParameters> random;
+
+  const ParameterSource &source() const;
+  /// The files that are read.
+  std::vector<std::string> paths() const;
+};
+
+/// Throws an Error where a file is not there, or has not what the plan asks for.
+InitialValues openInitialValues(const Options &options, const plan::Plan &plan,
+                                const EmbeddedWeights &embedded);
+
+} // namespace shardc::runtime
+
+#endif
