@@ -75,8 +75,8 @@ TRAINER_DEVICES = {
     "--cuda-graph": ["on", "off"],
     "--tune": ["t.json"],
 }
-# These want a mesh, attention, what is offloaded, or the unsharded step.
-TRAINER_ELSEWHERE = ["--offload-dir", "--attention", "--reduce", "--check"]
+# These want a mesh, attention, or what is offloaded.
+TRAINER_ELSEWHERE = ["--offload-dir", "--attention", "--reduce"]
 TRAINER = {
     "--shuffle": [None],
     "--loss-scale": ["dynamic", "8"],
