@@ -221,7 +221,7 @@ def StepOffload : Pass<"step-offload", "::mlir::ModuleOp"> {
   let description = [{
     Needs: a step.plan of `step-lower`, and `offload` of what passes/options/OffloadOption.h says;
     with `none` it changes nothing, and with `auto` where what is alive at once takes at most
-    `memory-limit`. Of `offload=optimizer`:
+    `memory-limit`.
 
     Before:
     ```mlir
@@ -235,12 +235,16 @@ def StepOffload : Pass<"step-offload", "::mlir::ModuleOp"> {
       %s1 = step.buffer persistent 16384 "a.state1"
       step.storage @a %p states %s0, %s1
       step.program "train" {
+        %b = step.buffer activation 16384 "x"
+        %x = step.view %b[0] : memref<4096xf32>
+        step.fill 1.0 into %x {step.phase = "forward"} : memref<4096xf32>
+        step.copy %x into %g {step.phase = "backward"} : (memref<4096xf32>, memref<4096xf32>) -> ()
         step.optimizer_step @a "adamw" (%g, %norm) : (memref<4096xf32>, memref<f64>) -> ()
       }
     }
     ```
 
-    After:
+    After, with `offload=optimizer,activations`:
     ```mlir
     fsdp.unit @a {parameters = [], offsets = array<i64>, elements = 4096 : i64,
                   padding = 4096 : i64, shards = 1 : i64, optimizer_shards = 1 : i64,
@@ -252,6 +256,19 @@ def StepOffload : Pass<"step-offload", "::mlir::ModuleOp"> {
       %s1 = step.buffer state 16384 "a.state1"
       step.storage @a %p states %s0, %s1
       step.program "train" {
+        %b = step.buffer activation 16384 "x"
+        %x = step.view %b[0] : memref<4096xf32>
+        step.fill 1.0 into %x {step.phase = "forward"} : memref<4096xf32>
+        %o = step.buffer offloaded 16384 "offloaded.x"
+        %h = step.view %o[0] : memref<4096xf32>
+        %go = step.transfer_start %x into %h : (memref<4096xf32>, memref<4096xf32>) -> !step.token
+        step.wait %go
+        %c = step.buffer activation 16384 "x"
+        %y = step.view %c[0] : memref<4096xf32>
+        %come = step.transfer_start %h into %y
+            : (memref<4096xf32>, memref<4096xf32>) -> !step.token
+        step.wait %come
+        step.copy %y into %g {step.phase = "backward"} : (memref<4096xf32>, memref<4096xf32>) -> ()
         %b0 = step.buffer staging 16384 "staged.a.state0"
         %b1 = step.buffer staging 16384 "staged.a.state1"
         %a0 = step.view %b0[0] : memref<4096xf32>
@@ -282,38 +299,7 @@ def StepOffload : Pass<"step-offload", "::mlir::ModuleOp"> {
     is more, which begin to come with backward; a part is updated where by the machine's times it
     has come, so that what backward computes hides transfers, and its gradient waits for it.
 
-    With `offload=activations`, before:
-    ```mlir
-    step.plan {
-      step.program "train" {
-        %b = step.buffer activation 16384 "x"
-        %x = step.view %b[0] : memref<4096xf32>
-        step.fill 1.0 into %x {step.phase = "forward"} : memref<4096xf32>
-        step.copy %x into %g {step.phase = "backward"} : (memref<4096xf32>, memref<4096xf32>) -> ()
-      }
-    }
-    ```
-
-    After:
-    ```mlir
-    step.plan {
-      step.program "train" {
-        %b = step.buffer activation 16384 "x"
-        %x = step.view %b[0] : memref<4096xf32>
-        step.fill 1.0 into %x {step.phase = "forward"} : memref<4096xf32>
-        %o = step.buffer offloaded 16384 "offloaded.x"
-        %h = step.view %o[0] : memref<4096xf32>
-        %t0 = step.transfer_start %x into %h : (memref<4096xf32>, memref<4096xf32>) -> !step.token
-        step.wait %t0
-        %c = step.buffer activation 16384 "x"
-        %y = step.view %c[0] : memref<4096xf32>
-        %t1 = step.transfer_start %h into %y : (memref<4096xf32>, memref<4096xf32>) -> !step.token
-        step.wait %t1
-        step.copy %y into %g {step.phase = "backward"} : (memref<4096xf32>, memref<4096xf32>) -> ()
-      }
-    }
-    ```
-    What is touched in forward and read in backward goes behind the last entry of forward that
+    An activation that is read in backward goes behind the last entry of forward that
     touches it, and comes back in time for the first one of backward. By the machine's times it is
     away while others are alive that need its memory, and compute waits for neither transfer; with a
     SIZE others leave as well, for which it waits.

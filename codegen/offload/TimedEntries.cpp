@@ -10,8 +10,7 @@ namespace shardc::offload {
 TimedEntries::TimedEntries(step::ProgramOp program, const Cluster &cluster) {
   timeline::TimedProgram timed =
       timeline::readProgram(program, CostModel(cluster));
-  timeline::Timeline timeline =
-      timeline::simulate(timed.steps, timed.collectives);
+  timeline::Timeline timeline = timed.simulate();
   for (const timeline::Span &span : timeline.steps)
     times.push_back(span.begin);
   times.push_back(timeline.seconds);

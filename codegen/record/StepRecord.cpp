@@ -21,7 +21,7 @@ public:
   Recorder(step::PlanOp plan, step::ProgramOp program, const CostModel &costs)
       : plan(plan), program(program),
         timed(timeline::readProgram(program, costs)),
-        simulated(timeline::simulate(timed.steps, timed.collectives)) {}
+        simulated(timed.simulate()) {}
 
   StepRecord record() {
     result.seconds = simulated.seconds;

@@ -132,8 +132,9 @@ void Search::placeWaits(Schedule &schedule, const Settings &settings) {
 }
 
 void Search::measure(Schedule &schedule) const {
-  schedule.seconds =
-      simulate(arrange(problem, schedule), problem.collectives).seconds;
+  schedule.seconds = simulate(arrange(problem, schedule), problem.collectives,
+                              problem.slowdown)
+                         .seconds;
   schedule.gatherBytes = step::mostAlive(gatheredIn(problem, schedule));
   schedule.bufferBytes = step::mostAlive(buffersIn(problem, schedule));
 }
@@ -168,7 +169,7 @@ std::vector<int64_t> Search::amounts() const {
 void Search::delayStarts(Schedule &schedule) const {
   std::vector<size_t> firstAt;
   std::vector<Step> steps = arrange(problem, schedule, &firstAt);
-  Timeline timeline = simulate(steps, problem.collectives);
+  Timeline timeline = simulate(steps, problem.collectives, problem.slowdown);
   // When compute comes to a place.
   auto timeAt = [&](size_t place) {
     return firstAt[place] < steps.size() ? timeline.steps[firstAt[place]].begin

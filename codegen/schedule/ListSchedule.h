@@ -45,6 +45,7 @@ struct Problem {
   /// started behind these.
   std::vector<timeline::Step> steps;
   std::vector<timeline::Collective> collectives;
+  double slowdown = 0;         // of compute beside these
   std::vector<Gather> gathers; // in the order of their waits
   std::vector<Reduction> reductions;
   /// What gathered parameters share no memory with, in numbers of steps.

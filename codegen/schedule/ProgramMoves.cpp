@@ -35,6 +35,7 @@ ProgramMoves::ProgramMoves(step::ProgramOp program, const CostModel &costs)
     : program(program) {
   timeline::TimedProgram timed = timeline::readProgram(program, costs);
   problem.collectives = timed.collectives;
+  problem.slowdown = timed.slowdown;
   collect(timed);
 }
 

@@ -78,6 +78,7 @@ TimedProgram ProgramReader::read() {
     result.steps.push_back(step);
     result.entries.push_back(&entry);
   }
+  result.slowdown = costs.cluster.collectiveSlowdown;
   return std::move(result);
 }
 
@@ -160,7 +161,8 @@ void ProgramReader::addCollective(
 void ProgramReader::addCollective(Operation *entry, size_t stream,
                                   CollectiveTime takes) {
   result.collectives.push_back(
-      {stream, takes.latency, takes.between, takes.transfer - takes.between});
+      {stream, takes.latency, takes.between, takes.transfer - takes.between,
+       /*takesProcessors=*/!isa<step::TransferStartOp>(entry)});
   result.starts.push_back(entry);
 }
 
@@ -233,9 +235,12 @@ double ProgramReader::secondsOf(Operation *entry) {
             std::max<int64_t>(2, step::elementBytes(type.getElementType()));
         break;
       }
-    return std::max(
-        (traffic.read + traffic.written) / bandwidth,
-        costs.compute(static_cast<double>(flops.getInt()), elementBytes));
+    auto operations = static_cast<double>(flops.getInt());
+    bool isAttention = isa<step::AttentionOp, step::AttentionGradOp>(entry);
+    return std::max((traffic.read + traffic.written) / bandwidth,
+                    isAttention && elementBytes == 2
+                        ? operations / costs.cluster.attention16
+                        : costs.compute(operations, elementBytes));
   }
   if (auto optimizer = dyn_cast<step::OptimizerStepOp>(entry)) {
     // What is staged is counted with the state.

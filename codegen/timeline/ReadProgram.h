@@ -18,10 +18,16 @@ struct TimedProgram {
   std::vector<Collective> collectives;
   std::vector<mlir::Operation *> starts; // one per collective
   std::vector<std::string> streams;      // "gather over shard", in their order
+  double slowdown = 0;                   // of compute beside collectives
+
+  Timeline simulate() const {
+    return timeline::simulate(steps, collectives, slowdown);
+  }
 };
 
 /// Estimates seconds by the rates of `costs`:
-/// - Library calls with operations read and write while they compute; kernels
+/// - Library calls with operations read and write while they compute, attention
+///   at a rate of its own; kernels
 ///   and what else moves memory take the bytes of their operands, an optimizer
 ///   step those of the unit's master weights and state too, and rows that are
 ///   looked up count as often as they are written.

@@ -35,6 +35,19 @@ public:
     return spans[collective].end;
   }
 
+  /// Lets time pass from `time` on until so many seconds of work are done, and
+  /// says when that is.
+  double work(double time, double seconds, double slowdown) {
+    advance(time);
+    for (;;) {
+      double rate = isSlow() ? 1 - slowdown : 1, before = now;
+      double end = now + seconds / rate;
+      if (!proceed(end) || now >= end)
+        return now = end;
+      seconds = std::max(0.0, seconds - (now - before) * rate);
+    }
+  }
+
   void finishAll() {
     while (proceed(infinity))
       ;
@@ -57,6 +70,13 @@ private:
     return part == Latency   ? of.latency
            : part == Between ? of.between
                              : of.inside;
+  }
+
+  bool isSlow() const {
+    return std::any_of(streams.begin(), streams.end(), [&](const Stream &each) {
+      return !each.queue.empty() &&
+             collectives[each.queue.front()].takesProcessors;
+    });
   }
 
   void takeUp(Stream &stream) {
@@ -132,7 +152,7 @@ private:
 } // namespace
 
 Timeline simulate(llvm::ArrayRef<Step> steps,
-                  llvm::ArrayRef<Collective> collectives) {
+                  llvm::ArrayRef<Collective> collectives, double slowdown) {
   Timeline timeline;
   timeline.steps.reserve(steps.size());
   Network network(collectives);
@@ -141,7 +161,8 @@ Timeline simulate(llvm::ArrayRef<Step> steps,
     double begin = now;
     switch (step.kind) {
     case Step::Compute:
-      now += step.seconds;
+      now = slowdown > 0 ? network.work(now, step.seconds, slowdown)
+                         : now + step.seconds;
       break;
     case Step::Start:
       network.start(step.collective, now);

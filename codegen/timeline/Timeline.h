@@ -18,6 +18,7 @@ namespace shardc::timeline {
 struct Collective {
   size_t stream = 0;
   double latency = 0, between = 0, inside = 0;
+  bool takesProcessors = true; // and no copy that a device makes by itself
 
   double total() const { return latency + between + inside; }
 };
@@ -53,9 +54,10 @@ struct Timeline {
 /// stream. Transfers of several streams over links of one kind, inside nodes or
 /// between them, each have an equal part of the bandwidth while they overlap.
 /// Every collective is started once, and waited for behind that; one that
-/// nobody waits for does not make the program longer.
+/// nobody waits for does not make the program longer. While one that takes
+/// processors is on its way, compute is slower by the part `slowdown`.
 Timeline simulate(llvm::ArrayRef<Step> steps,
-                  llvm::ArrayRef<Collective> collectives);
+                  llvm::ArrayRef<Collective> collectives, double slowdown = 0);
 
 } // namespace shardc::timeline
 

@@ -57,7 +57,7 @@ Cluster makeCluster(StringRef name, int64_t ranksPerNode, Link inside,
   cluster.betweenNodes = between;
   cluster.memory = memoryGB * gigabyte;
   cluster.memoryBandwidth = memoryGBPerSecond * gigabyte;
-  cluster.flops16 = teraflops16 * teraflop;
+  cluster.flops16 = cluster.attention16 = teraflops16 * teraflop;
   cluster.flops32 = teraflops32 * teraflop;
   cluster.flops64 = teraflops64 * teraflop;
   cluster.hostBandwidth = hostGBPerSecond * gigabyte;
@@ -253,8 +253,8 @@ Expected<Cluster> Cluster::parse(StringRef text, StringRef path) {
   reader.checkKeys(file,
                    {"name", "ranks_per_node", "memory_gb",
                     "memory_bandwidth_gb_per_s", "host_bandwidth_gb_per_s",
-                    "host_is_duplex", "inside_node", "between_nodes",
-                    "tflop_per_s"},
+                    "host_is_duplex", "collective_slowdown", "inside_node",
+                    "between_nodes", "tflop_per_s"},
                    "");
   Cluster cluster;
   cluster.name = path.str();
@@ -286,6 +286,14 @@ Expected<Cluster> Cluster::parse(StringRef text, StringRef path) {
     else
       reader.fail(*duplex, "key 'host_is_duplex': expects true or false");
   }
+  if (const toml::node *slowdown = file.get("collective_slowdown")) {
+    cluster.collectiveSlowdown =
+        reader.number(file, "collective_slowdown", 1, "", /*orZero=*/true)
+            .value_or(0);
+    if (cluster.collectiveSlowdown >= 1)
+      reader.fail(*slowdown, "key 'collective_slowdown': expects a part of 1, "
+                             "below that");
+  }
   // One without the other says nothing.
   if (const toml::node *ranks = file.get("ranks_per_node")) {
     std::optional<int64_t> value = ranks->value_exact<int64_t>();
@@ -301,13 +309,17 @@ Expected<Cluster> Cluster::parse(StringRef text, StringRef path) {
   }
   if (const toml::table *rates = reader.table(file, "tflop_per_s")) {
     constexpr StringRef of = " of [tflop_per_s]";
-    reader.checkKeys(*rates, {"float64", "float32", "bfloat16"}, of);
+    reader.checkKeys(*rates, {"float64", "float32", "bfloat16", "attention"},
+                     of);
     cluster.flops64 =
         reader.number(*rates, "float64", teraflop, of).value_or(0);
     cluster.flops32 =
         reader.number(*rates, "float32", teraflop, of).value_or(0);
-    cluster.flops16 =
+    cluster.flops16 = cluster.attention16 =
         reader.number(*rates, "bfloat16", teraflop, of).value_or(0);
+    if (rates->contains(std::string_view("attention")))
+      cluster.attention16 =
+          reader.number(*rates, "attention", teraflop, of).value_or(0);
   }
   if (!reader.error.empty())
     return createStringError(Twine(reader.error));

@@ -42,6 +42,11 @@ struct Cluster {
   /// Floating-point operations per second of one rank on values of 2, 4 and 8
   /// bytes.
   double flops16 = 0, flops32 = 0, flops64 = 0;
+  /// Those of attention on values of 2 bytes.
+  double attention16 = 0;
+  /// The part of all these rates that is lost while a collective is on its way:
+  /// to kernels of collectives, which take processors of a GPU.
+  double collectiveSlowdown = 0;
 
   /// `elementBytes`: 2, 4 or 8.
   double flopsPerSecond(int64_t elementBytes) const;

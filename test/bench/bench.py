@@ -36,7 +36,7 @@ import compile_time
 import micro
 import processes
 import scaling
-from fsdp2_peer import KINDS, tcmalloc
+from fsdp2_peer import KINDS, tcmalloc, wants_tcmalloc
 from machine import describe, failed
 from report import HEADER, Result, print_targets
 from sides import LOSS_TOLERANCE, has_torch, loss_mismatch, sides
@@ -142,7 +142,7 @@ def arguments():
         choices=KINDS,
         help=(
             "FSDP2 as it comes (eager, the default), tuned or in bf16, beside a trainer "
-            "of the same precision (repeatable)"
+            "of the same precision; single: one process without FSDP (repeatable)"
         ),
     )
     parser.add_argument("--no-peer", action="store_true", help="the trainer alone")
@@ -216,8 +216,8 @@ def main():
                 else "torch is not installed; PYTHON names the interpreter that has it"
             )
         )
-    elif any(kind.startswith("tuned") for kind in peers) and not tcmalloc():
-        print("the tuned peer runs without tcmalloc: Debian's libtcmalloc-minimal4 has it")
+    elif any(map(wants_tcmalloc, peers)) and not tcmalloc():
+        print("the peer runs without tcmalloc: Debian's libtcmalloc-minimal4 has it")
     figures, targets = {"machine": describe(), "quick": a.quick}, []
     with tempfile.TemporaryDirectory() as temporary:
         folder = os.path.abspath(a.folder or temporary)

@@ -12,6 +12,9 @@ batches are the files that bench.py writes and the trainer reads too.
                where it is installed
   tuned-eager  the same, not compiled
   bf16         eager, parameters and products in bfloat16, gradients reduced in float32
+  single       no FSDP: one process with the whole batch and all cores, tcmalloc where it is
+               installed
+  single-compiled  the same, the whole model compiled
 
 With --save-every it saves model and optimizer with torch.distributed.checkpoint.async_save, waiting
 for the save before, as PyTorch's recipe has it; what that takes is part of the step.
@@ -30,9 +33,17 @@ import time
 
 import numpy as np
 
-KINDS = ("eager", "tuned", "tuned-eager", "bf16")
+KINDS = ("eager", "tuned", "tuned-eager", "bf16", "single", "single-compiled")
 TCMALLOC = ("libtcmalloc_minimal.so.4", "libtcmalloc.so.4")
 AHEAD = 2
+
+
+def is_single(kind):
+    return kind.startswith("single")
+
+
+def wants_tcmalloc(kind):
+    return kind.startswith(("tuned", "single"))
 
 
 def seconds_of_process():
@@ -70,21 +81,35 @@ def fill(model, path):
     values = Safetensors(path)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            value, local = values["model." + name], parameter.to_local()
-            rows = -(-len(value) // parameter.device_mesh.size())
-            begin = min(rows * parameter.device_mesh.get_local_rank(), len(value))
+            value, local, begin = values["model." + name], parameter, 0
+            if hasattr(parameter, "to_local"):
+                local, mesh = parameter.to_local(), parameter.device_mesh
+                rows = -(-len(value) // mesh.size())
+                begin = min(rows * mesh.get_local_rank(), len(value))
             local.copy_(torch.from_numpy(np.array(value[begin : begin + len(local)])))
         model.fill_buffers()
 
 
-def sharded_model(workload, kind, world, weights):
+def model_of(workload, kind, world, weights):
     import fsdp2_models
+    import torch
+
+    with torch.device("meta"):
+        model = getattr(fsdp2_models, workload.model)(**workload.sizes)
+    if not is_single(kind):
+        shard(model, kind, world)
+    elif kind == "single-compiled":
+        model.compile()
+    model.to_empty(device="cpu")
+    fill(model, weights)
+    return model
+
+
+def shard(model, kind, world):
     import torch
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
-    with torch.device("meta"):
-        model = getattr(fsdp2_models, workload.model)(**workload.sizes)
     how = {"mesh": init_device_mesh("cpu", (world,))}
     if kind == "bf16":
         how["mp_policy"] = MixedPrecisionPolicy(
@@ -101,9 +126,6 @@ def sharded_model(workload, kind, world, weights):
         for i, block in enumerate(blocks):
             block.set_modules_to_forward_prefetch(blocks[i + 1 : i + 1 + AHEAD])
             block.set_modules_to_backward_prefetch(blocks[max(0, i - AHEAD) : i][::-1])
-    model.to_empty(device="cpu")
-    fill(model, weights)
-    return model
 
 
 def save(model, optimizer, group, folder, step, before):
@@ -130,9 +152,7 @@ def rank_main(args):
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
     dist.init_process_group("gloo")
     workload = WORKLOADS[args.workload]
-    model = sharded_model(
-        workload, args.kind, world, os.path.join(args.folder, "initial.safetensors")
-    )
+    model = model_of(workload, args.kind, world, os.path.join(args.folder, "initial.safetensors"))
     parameters = list(model.parameters())
     optimizer = torch.optim.AdamW(
         parameters,
@@ -168,7 +188,7 @@ def rank_main(args):
                 float(os.environ["BENCH_SECONDS"]) + time.time() - float(os.environ["BENCH_TIME"])
             )
         mine["losses"].append(loss.item())
-        mine["grad_norms"].append(norm.full_tensor().item())
+        mine["grad_norms"].append(getattr(norm, "full_tensor", lambda: norm)().item())
     if saving:
         saving.result()
     dist.barrier()
@@ -249,9 +269,10 @@ def main():
     if "RANK" in os.environ:
         return rank_main(args)
     environment = {"BENCH_SECONDS": repr(seconds), "BENCH_TIME": repr(time.time())}
-    if args.kind.startswith("tuned") and (library := tcmalloc()):
+    if wants_tcmalloc(args.kind) and (library := tcmalloc()):
         environment["LD_PRELOAD"] = library
-    return start_ranks(os.path.abspath(__file__), sys.argv[1:], args.ranks, **environment)
+    ranks = 1 if is_single(args.kind) else args.ranks
+    return start_ranks(os.path.abspath(__file__), sys.argv[1:], ranks, **environment)
 
 
 if __name__ == "__main__":

@@ -105,7 +105,7 @@ class Result:
         return [
             ("shardc bf16" if who == "FSDP2 bf16" else "shardc", who)
             for who in self.names()
-            if who.startswith("FSDP2")
+            if not who.startswith("shardc")
         ]
 
     def print_ratios(self):

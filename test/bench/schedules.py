@@ -62,7 +62,8 @@ def estimate(model, mesh, sequence, batch, flags, folder):
     if "sequence" in dims_of(model):
         command += ["--dim", f"sequence={sequence}"]
     command += ["--init", "random", "--mesh", mesh, "--precision", "bf16", "--quiet"]
-    command += ["--target", "cuda:sm_90", "--cluster", "dgx-h100", "--report", report]
+    command += ["--target", "cuda:sm_90", "--report", report]
+    command += [] if "--cluster" in flags else ["--cluster", "dgx-h100"]
     command += ["--loss", "cross-entropy:logits=logits,labels=labels,shift=1"]
     command += ["-o", os.path.join(folder, "m.trainer"), *flags]
     subprocess.run(command, check=True)

@@ -5,6 +5,7 @@ import statistics
 import subprocess
 import sys
 
+from fsdp2_peer import is_single
 from machine import BIN, failed, gemm_rate, run, wait_until_idle
 from workloads import LEARNING
 
@@ -149,7 +150,8 @@ class Fsdp2(Side):
 
     def __init__(self, prepared, ranks, gemm, kind):
         super().__init__(prepared, ranks, gemm)
-        self.kind, self.who = kind, f"FSDP2 {kind}"
+        self.kind = kind
+        self.who = f"PyTorch {kind}" if is_single(kind) else f"FSDP2 {kind}"
 
     def train(self, warmup, steps, saves=()):
         ran = run(

@@ -90,6 +90,29 @@ TEST(Timeline, prefetchesAUnitAhead) {
   EXPECT_DOUBLE_EQ(timeline.seconds, 14);
 }
 
+TEST(Timeline, computeIsSlowerBesideCollectives) {
+  // A collective of 4 seconds; of 5 seconds' work 2 are done beside it at half
+  // the rate.
+  Timeline timeline = simulate({compute(1), start(0), compute(5), wait(0)},
+                               {{0, 1, 0, 3}}, 0.5);
+  EXPECT_DOUBLE_EQ(timeline.steps[2].begin, 1);
+  EXPECT_DOUBLE_EQ(timeline.steps[2].end, 8);
+  EXPECT_DOUBLE_EQ(timeline.collectives[0].end, 5);
+  EXPECT_DOUBLE_EQ(timeline.seconds, 8);
+  EXPECT_DOUBLE_EQ(timeline.exposed, 0);
+  // A copy that takes no processors slows nothing down.
+  Collective copy{0, 1, 0, 3};
+  copy.takesProcessors = false;
+  timeline = simulate({compute(1), start(0), compute(5), wait(0)}, {copy}, 0.5);
+  EXPECT_DOUBLE_EQ(timeline.seconds, 6);
+  // Work that ends before the collective does.
+  timeline = simulate({start(0), compute(1), wait(0), compute(1)},
+                      {{0, 0, 0, 5}}, 0.5);
+  EXPECT_DOUBLE_EQ(timeline.steps[1].end, 2);
+  EXPECT_DOUBLE_EQ(timeline.exposed, 3);
+  EXPECT_DOUBLE_EQ(timeline.seconds, 6);
+}
+
 TEST(Timeline, ofNothingIsEmpty) {
   Timeline timeline = simulate({}, {});
   EXPECT_EQ(timeline.seconds, 0);

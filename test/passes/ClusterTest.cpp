@@ -88,6 +88,26 @@ TEST(Cluster, hasADiskOrALinkToTheHost) {
             "number above 0, got 0.00");
 }
 
+TEST(Cluster, hasRatesThatAreReached) {
+  auto sheet = Cluster::parse(with("", ""), "c.toml");
+  ASSERT_TRUE(bool(sheet)) << llvm::toString(sheet.takeError());
+  EXPECT_DOUBLE_EQ(sheet->attention16, sheet->flops16);
+  EXPECT_DOUBLE_EQ(sheet->collectiveSlowdown, 0);
+  auto reached = Cluster::parse(
+      with("float32 = 10", "float32 = 10\nattention = 3"), "c.toml");
+  ASSERT_TRUE(bool(reached)) << llvm::toString(reached.takeError());
+  EXPECT_DOUBLE_EQ(reached->attention16, 3e12);
+  reached = Cluster::parse(
+      with("memory_gb = 24", "memory_gb = 24\ncollective_slowdown = 0.25"),
+      "c.toml");
+  ASSERT_TRUE(bool(reached)) << llvm::toString(reached.takeError());
+  EXPECT_DOUBLE_EQ(reached->collectiveSlowdown, 0.25);
+  EXPECT_EQ(errorOf(with("memory_gb = 24",
+                         "memory_gb = 24\ncollective_slowdown = 1")),
+            "--cluster c.toml:4: key 'collective_slowdown': expects a part of "
+            "1, below that");
+}
+
 TEST(Cluster, mayBeOneNode) {
   auto cluster = Cluster::parse("memory_gb = 1\n"
                                 "inside_node = {bandwidth_gb_per_s = 1, "
@@ -127,11 +147,11 @@ TEST(Cluster, namesWhatItDoesNotKnow) {
   EXPECT_EQ(errorOf(with("memory_gb", "memory")),
             "--cluster c.toml:3: unknown key 'memory'; there are name, "
             "ranks_per_node, memory_gb, memory_bandwidth_gb_per_s, "
-            "host_bandwidth_gb_per_s, host_is_duplex, inside_node, "
-            "between_nodes, tflop_per_s");
+            "host_bandwidth_gb_per_s, host_is_duplex, collective_slowdown, "
+            "inside_node, between_nodes, tflop_per_s");
   EXPECT_EQ(errorOf(with("float32 = 10", "float32 = 10\nfloat8 = 1")),
             "--cluster c.toml:16: unknown key 'float8' of [tflop_per_s]; there "
-            "are float64, float32, bfloat16");
+            "are float64, float32, bfloat16, attention");
 }
 
 TEST(Cluster, namesTheLineOfABadValue) {

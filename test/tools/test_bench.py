@@ -2,6 +2,7 @@
 figures it prints."""
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -140,6 +141,16 @@ class BenchChecks(unittest.TestCase):
                 shapes = workloads.parameters(workloads.graph(f"bench/{name}", folder))
                 sizes = [1 if not s else s[0] * (s[1] if len(s) == 2 else 1) for _, s in shapes]
                 self.assertEqual(sum(sizes), elements, name)
+
+
+class Published(ToolTest):
+    def test_estimates_are_those_of_published_runs(self):
+        """Of two models, which take 5 s; docs/schedule.md has all of them."""
+        script = os.path.join(BENCH, "published.py")
+        words = [sys.executable, script, "--only", "1b", "7b", "--check", "5"]
+        done = subprocess.run(words, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"9 rows: median error [0-4]\.\d%")
 
 
 if __name__ == "__main__":

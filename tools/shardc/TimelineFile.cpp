@@ -52,8 +52,7 @@ llvm::Error addTimeline(ModuleOp module, const std::string &cluster,
       if (program.getName() != "train")
         continue;
       timeline::TimedProgram timed = timeline::readProgram(program, costs);
-      timeline::Timeline simulated =
-          timeline::simulate(timed.steps, timed.collectives);
+      timeline::Timeline simulated = timed.simulate();
       report.timeline = {
           machine->name, simulated.seconds, simulated.exposed, {}};
       for (const timeline::WaitSum &wait : timeline::waitsOf(timed, simulated))
