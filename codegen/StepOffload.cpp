@@ -96,7 +96,8 @@ struct StepOffload : impl::StepOffloadBase<StepOffload> {
     if (over > 0) {
       offload::OptimizerStaging optimizer(plan, program, machine, link,
                                           partBytes);
-      if (failed(optimizer.run(optimizer.bytesToSave(over))))
+      int64_t bytes = optimizer.bytesToSave(over);
+      if (bytes > 0 && failed(optimizer.run(bytes)))
         return failure();
     }
     over = leastBytes(plan) - limit;

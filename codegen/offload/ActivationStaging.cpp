@@ -94,7 +94,7 @@ ActivationStaging::candidateOf(step::BufferOp buffer) const {
   // Whole elements of one size, all of which have been written.
   candidate.type = cast<MemRefType>(uses[used].view.getType()).getElementType();
   int64_t size = step::elementBytes(candidate.type);
-  if (candidate.bytes() % size)
+  if (candidate.bytes() == 0 || candidate.bytes() % size)
     return std::nullopt;
   for (const Use &use : uses)
     if (step::elementBytes(cast<MemRefType>(step::ViewOp(use.view).getType())

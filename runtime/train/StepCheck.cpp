@@ -65,8 +65,12 @@ StepCheck::StepCheck(Run &run, Rank &rank, bool leads)
   RankOptions options;
   options.accumulates = plan.mesh().ranks() * run.settings.microBatches > 1;
   options.parameterNumbers = run.settings.groups.numbers;
-  whole = Rank::create(unsharded, run.unsharded->makeDevice, *communicator,
-                       options);
+  try {
+    whole = Rank::create(unsharded, run.unsharded->makeDevice, *communicator,
+                         options);
+  } catch (const Error &error) {
+    fail("--check: the unsharded step beside rank 0: ", error.what());
+  }
   loader = std::make_unique<BatchLoader>(unsharded, *whole);
 }
 
@@ -161,6 +165,8 @@ void StepCheck::runAgain(const PastStep &past, const StepOutcome &outcome,
           unsharded.running(), run.settings.microBatches, i / ranks, ranks));
     numbers.microBatch = i;
     whole->beginTrain(numbers);
+    // Whoever watches sees that it goes on.
+    rank.communicator().note().tick();
   }
   whole->awaitTrain();
 }

@@ -132,6 +132,14 @@ class EqualBits(OffloadTest):
         """Activations leave beside whole matrices and split masters."""
         self.check("gpt2-tiny", "2", "float32", offload=ACTIVATIONS, optimizer="muon")
         self.check("gpt2-tiny", "2", "bf16", "--master", "split", offload=ACTIVATIONS)
+        # Whatever the limit is, they alone leave.
+        auto = ("--offload", "auto")
+        model = MODELS["gpt2-tiny"]
+        _, kept = self.compile("m", model, "2", "float32", "--optimizer", "muon")
+        limit = ("--memory-limit", int(0.9 * kept["peak_bytes"]))
+        _, left = self.compile("o", model, "2", "float32", "--optimizer", "muon", *auto, *limit)
+        self.assertIn("offloaded", left["kinds"])
+        self.assertNotIn("state", left["kinds"])
 
     def test_auto_offloads_what_does_not_fit(self):
         model = MODELS["gpt2-tiny"]
