@@ -365,6 +365,65 @@ def StepSchedule : Pass<"step-schedule", "::mlir::ModuleOp"> {
   ];
 }
 
+def StepStageParameters : Pass<"step-stage-parameters", "::mlir::ModuleOp"> {
+  let summary = "slices of parameters that lie in the pool host come before they are gathered";
+  let description = [{
+    Needs: a step.plan of `step-offload`, whose gathers have their places (`step-schedule`).
+
+    Before:
+    ```mlir
+    fsdp.group @world {stride = 1 : i64, size = 2 : i64}
+    fsdp.unit @a {parameters = [], offsets = array<i64>, elements = 8192 : i64,
+                  padding = 8192 : i64, shards = 2 : i64, optimizer_shards = 2 : i64,
+                  reshard = 2 : i64, element_type = f32, master_type = f32,
+                  gradient_type = f32, reason = "root"}
+    step.plan {
+      %p = step.buffer state 16384 "a.parameters"
+      step.storage @a %p
+      step.program "eval" {
+        %g = step.buffer gather 32768 "gathered.a"
+        %t = step.all_gather_start @a into %g over @world
+        step.wait %t
+      }
+    }
+    ```
+
+    After:
+    ```mlir
+    fsdp.group @world {stride = 1 : i64, size = 2 : i64}
+    fsdp.unit @a {parameters = [], offsets = array<i64>, elements = 8192 : i64,
+                  padding = 8192 : i64, shards = 2 : i64, optimizer_shards = 2 : i64,
+                  reshard = 2 : i64, element_type = f32, master_type = f32,
+                  gradient_type = f32, reason = "root"}
+    step.plan {
+      %p = step.buffer state 16384 "a.parameters"
+      step.storage @a %p
+      step.program "eval" {
+        %g = step.buffer gather 32768 "gathered.a"
+        %b = step.buffer staging 16384 "staged.a.parameters"
+        %s = step.view %b[0] : memref<4096xf32>
+        %h = step.view %p[0] : memref<4096xf32>
+        %c = step.transfer_start %h into %s : (memref<4096xf32>, memref<4096xf32>) -> !step.token
+        step.wait %c
+        %t = step.all_gather_start @a into %g over @world from %s : memref<4096xf32>
+        step.wait %t
+      }
+    }
+    ```
+    A slice takes the last time before its gather in which the link from the host is free, by the
+    machine's times; where that never is, it begins to come when the gather before it has begun. It
+    has room until its gather has ended. Gathers that `step-schedule` holds on to, or that bring
+    what was kept of a unit, stay as they are.
+
+    Why here: a slice that came before gathers have their places would be held until they begin.
+  }];
+  let options = [
+    Option<"cluster", "cluster", "std::string", "\"cpu\"",
+      "the machine: a name that is built in, or a TOML file">
+  ];
+  let dependentDialects = ["::shardc::step::StepDialect"];
+}
+
 def StepPlanMemory : Pass<"step-plan-memory", "::mlir::ModuleOp"> {
   let summary = "gives every buffer its offset in its pool";
   let description = [{

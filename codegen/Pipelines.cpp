@@ -28,6 +28,8 @@ void buildPlanPhase(OpPassManager &passes, const PlanPhaseOptions &options) {
   // Behind what decides who shares a buffer, before these get their places.
   passes.addPass(createStepSchedule(
       {options.prefetch, options.cluster, options.memoryLimit}));
+  // Gathers have their places.
+  passes.addPass(createStepStageParameters({options.cluster}));
   passes.addPass(createStepPlanMemory());
   passes.addPass(createStepVerify());
 }

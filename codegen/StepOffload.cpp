@@ -2,6 +2,7 @@
 #include "codegen/Passes.h"
 #include "codegen/offload/ActivationStaging.h"
 #include "codegen/offload/OptimizerStaging.h"
+#include "codegen/offload/ParameterStaging.h"
 #include "codegen/step/Liveness.h"
 #include "passes/options/OffloadOption.h"
 
@@ -51,7 +52,10 @@ struct StepOffload : impl::StepOffloadBase<StepOffload> {
     auto limit = machine->poolLimit(memoryLimit);
     if (!limit)
       return fail(limit.takeError());
-    for (auto plan : getOperation().getOps<step::PlanOp>())
+    for (auto plan : getOperation().getOps<step::PlanOp>()) {
+      if (option->parameters &&
+          failed(offload::offloadParameters(plan, option->parameters)))
+        return signalPassFailure();
       for (auto program : plan.getBody().front().getOps<step::ProgramOp>())
         if (program.getName() == "train" &&
             failed(
@@ -59,6 +63,7 @@ struct StepOffload : impl::StepOffloadBase<StepOffload> {
                     ? fit(plan, program, *machine, static_cast<int64_t>(*limit))
                     : offloadBytes(plan, program, *machine, *option)))
           return signalPassFailure();
+    }
   }
 
   LogicalResult offloadBytes(step::PlanOp plan, step::ProgramOp program,
@@ -73,7 +78,7 @@ struct StepOffload : impl::StepOffloadBase<StepOffload> {
         activations.chooseUpTo(option.activations);
       activations.apply();
     }
-    if (!option.optimizer)
+    if (!option.optimizer && !option.parameters)
       return success();
     return offload::OptimizerStaging(plan, program, machine, link, partBytes)
         .run(option.optimizer);

@@ -261,23 +261,34 @@ LogicalResult verifyOffload(step::PlanOp plan, step::ProgramOp program,
   for (auto step : program.getBody().front().getOps<step::OptimizerStepOp>())
     stepsOf[step.getUnit()].push_back(step);
   for (auto storage : plan.getBody().front().getOps<step::StorageOp>()) {
-    bool hasMaster = storage.getMaster() && isOnHost(storage.getMaster());
+    bool areOut = isOnHost(storage.getParameters());
+    bool hasMaster =
+        storage.getMaster() ? isOnHost(storage.getMaster()) : areOut;
     bool hasStates = llvm::any_of(storage.getStates(), isOnHost);
-    if (isOnHost(storage.getParameters()))
-      return storage.emitOpError() << "has parameters in the pool host";
+    bool hasParameters = areOut && storage.getMaster();
     auto unit = symbols.lookup<fsdp::UnitOp>(storage.getUnit());
+    if (areOut)
+      for (auto start :
+           program.getBody().front().getOps<step::AllGatherStartOp>())
+        if (start.getUnit() == storage.getUnit() && !start.getKept())
+          return start.emitOpError()
+                 << "gathers slices that lie in the pool host: expects what a "
+                    "transfer brought of them";
     int64_t end = 0, parts = 0;
     for (step::OptimizerStepOp step : stepsOf[storage.getUnit()]) {
       if (bool(step.getMaster()) != hasMaster ||
+          bool(step.getParameters()) != hasParameters ||
           step.getStates().size() !=
               (hasStates ? storage.getStates().size() : 0))
         return step.emitOpError()
                << "expects views of what its unit has in the pool host, and of "
                   "nothing else";
       int64_t elements = step::View::of(step.getGradient()).elements();
-      for (Value staged : llvm::concat<Value>(
-               SmallVector<Value>(step.getStates()),
-               SmallVector<Value>(step.getMaster() ? 1 : 0, step.getMaster())))
+      SmallVector<Value> all(step.getStates());
+      for (Value other : {step.getMaster(), step.getParameters()})
+        if (other)
+          all.push_back(other);
+      for (Value staged : all)
         if (step::View::of(staged).elements() != elements)
           return step.emitOpError() << "expects views of " << elements
                                     << " elements, got " << staged.getType();

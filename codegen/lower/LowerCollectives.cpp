@@ -404,7 +404,8 @@ void ProgramLowering::optimizerStep(fsdp::OptimizerStepOp op) {
     direction = ref(view(op.getDirection()));
   emit<step::OptimizerStepOp>(op.getUnitAttr(), ref(gradient), norm,
                               op.getKindAttr(), direction,
-                              /*master=*/Value(), /*states=*/ValueRange());
+                              /*master=*/Value(), /*states=*/ValueRange(),
+                              /*parameters=*/Value());
 }
 
 } // namespace shardc

@@ -22,9 +22,16 @@ static Value viewOf(OpBuilder &builder, Value buffer, int64_t begin,
       static_cast<uint64_t>(begin * step::elementBytes(type)));
 }
 
-int64_t OptimizerStaging::Part::bytes() const {
-  return elements * step::elementBytes(type) *
-         static_cast<int64_t>(host.size());
+static bool isOnHost(Value buffer) {
+  return step::poolOf(buffer.getDefiningOp<step::BufferOp>().getKind()) ==
+         step::Pool::host;
+}
+
+int64_t OptimizerStaging::Part::elementBytes() const {
+  int64_t bytes = 0;
+  for (const Kept &kept : host)
+    bytes += step::elementBytes(kept.type);
+  return bytes;
 }
 
 OptimizerStaging::OptimizerStaging(step::PlanOp plan, step::ProgramOp program,
@@ -75,24 +82,40 @@ LogicalResult OptimizerStaging::addParts(step::OptimizerStepOp step,
   auto unit = units.lookup<fsdp::UnitOp>(step.getUnit());
   if (!storage || !unit)
     return step.emitOpError() << "updates a unit that is stored nowhere";
+  SmallVector<Value> state = stateOf(step);
+  int64_t bytes = bytesOf(state);
+  bool leaves = bytes > 0 && bytes <= mostBytes;
+  if (!leaves && !isOnHost(storage.getParameters()))
+    return success();
   if (step.getDirection())
     return step.emitOpError()
            << "takes whole matrices, whose state cannot be in the pool host";
   if (storage.getRemainder())
     return step.emitOpError()
            << "has split masters, which cannot be in the pool host";
-  Part part{step, 0, 0, unit.getMasterType(), stateOf(step), {}, {}, {}};
-  int64_t bytes = bytesOf(part.host);
-  if (bytes == 0 || bytes > mostBytes)
-    return success();
-  mostBytes -= bytes;
-  for (Value buffer : part.host)
-    buffer.getDefiningOp<step::BufferOp>().setKind(step::Kind::state);
+  if (leaves) {
+    mostBytes -= bytes;
+    for (Value buffer : state)
+      buffer.getDefiningOp<step::BufferOp>().setKind(step::Kind::state);
+  }
+  Part part{step, 0, 0, {}, false, false, {}, {}, {}};
+  // Parameters of the masters' type are these.
+  Value parameters = storage.getParameters();
+  Value master = storage.getMaster() ? storage.getMaster() : parameters;
+  part.hasMaster = isOnHost(master);
+  if (part.hasMaster)
+    part.host.push_back({master, unit.getMasterType()});
+  if (leaves)
+    for (Value states : storage.getStates())
+      part.host.push_back({states, unit.getMasterType()});
+  part.hasParameters = master != parameters && isOnHost(parameters);
+  if (part.hasParameters)
+    part.host.push_back({parameters, unit.getElementType()});
   auto slice =
       static_cast<int64_t>(unit.getElements() / unit.getOptimizerShards());
-  int64_t most = partBytes / (step::elementBytes(part.type) *
-                              static_cast<int64_t>(part.host.size()));
-  most = std::max(elementMultiple, most / elementMultiple * elementMultiple);
+  int64_t most =
+      std::max(elementMultiple, partBytes / part.elementBytes() /
+                                    elementMultiple * elementMultiple);
   for (; part.begin < slice; part.begin += most) {
     part.elements = std::min(most, slice - part.begin);
     parts.push_back(part);
@@ -107,14 +130,15 @@ size_t OptimizerStaging::beginOfOptimizer(const TimedEntries &entries) const {
 }
 
 void OptimizerStaging::load(OpBuilder &builder, Part &part) {
-  for (Value host : part.host) {
-    auto buffer = host.getDefiningOp<step::BufferOp>();
+  for (const Kept &kept : part.host) {
+    auto buffer = kept.buffer.getDefiningOp<step::BufferOp>();
     Value staged =
-        step::BufferOp::create(builder, host.getLoc(), step::Kind::staging,
-                               part.elements * step::elementBytes(part.type),
+        step::BufferOp::create(builder, buffer.getLoc(), step::Kind::staging,
+                               part.elements * step::elementBytes(kept.type),
                                ("staged." + buffer.getName()).str());
-    part.staged.push_back(viewOf(builder, staged, 0, part.elements, part.type));
-    Value from = viewOf(builder, host, part.begin, part.elements, part.type);
+    part.staged.push_back(viewOf(builder, staged, 0, part.elements, kept.type));
+    Value from =
+        viewOf(builder, kept.buffer, part.begin, part.elements, kept.type);
     part.loads.push_back(
         startTransfer(builder, part.step, from, part.staged.back()));
   }
@@ -131,18 +155,19 @@ void OptimizerStaging::update(OpBuilder &builder, Part &part) {
       MemRefType::get({part.elements}, gradientType), gradient.getBuffer(),
       gradient.getOffset() +
           static_cast<uint64_t>(part.begin * step::elementBytes(gradientType)));
-  ValueRange staged = part.staged;
-  bool hasMaster = bool(storageOf.lookup(step.getUnit()).getMaster());
+  ValueRange states = part.staged;
+  states = states.drop_front(part.hasMaster).drop_back(part.hasParameters);
   auto made = step::OptimizerStepOp::create(
       builder, step.getLoc(), step.getUnitAttr(), own, step.getNorm(),
       step.getKindAttr(), /*direction=*/Value(),
-      hasMaster ? staged.front() : Value(), staged.drop_front(hasMaster),
+      part.hasMaster ? part.staged.front() : Value(), states,
+      part.hasParameters ? part.staged.back() : Value(),
       builder.getI64IntegerAttr(part.begin));
   annotate(made, step);
-  for (auto [host, from] : llvm::zip(part.host, part.staged))
+  for (auto [kept, from] : llvm::zip(part.host, part.staged))
     part.stores.push_back(startTransfer(
         builder, step, from,
-        viewOf(builder, host, part.begin, part.elements, part.type)));
+        viewOf(builder, kept.buffer, part.begin, part.elements, kept.type)));
 }
 
 void OptimizerStaging::place(const TimedEntries &entries,

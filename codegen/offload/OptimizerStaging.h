@@ -1,5 +1,5 @@
-// Master weights and optimizer state in the pool host: a part at a time comes,
-// is updated, and goes.
+// Master weights, optimizer state and parameters in the pool host: a part at a
+// time comes, is updated, and goes.
 #ifndef SHARDC_CODEGEN_OFFLOAD_OPTIMIZERSTAGING_H
 #define SHARDC_CODEGEN_OFFLOAD_OPTIMIZERSTAGING_H
 
@@ -21,21 +21,29 @@ public:
   /// there is; 0 where whole matrices or split masters stay.
   int64_t bytesToSave(int64_t saved);
   /// At most `mostBytes` leave: units in the order of their updates, as the last
-  /// ones' have the least behind them that hides their transfers. Emits an error
-  /// where a unit's state cannot leave.
+  /// ones' have the least behind them that hides their transfers. Parameters that
+  /// lie in the pool host come with them, or by themselves. Emits an error where a
+  /// unit's state cannot leave.
   mlir::LogicalResult run(int64_t mostBytes);
 
 private:
+  /// What a unit has in the pool host.
+  struct Kept {
+    mlir::Value buffer;
+    mlir::Type type; // of its elements
+  };
   /// Elements of a unit's slice that are updated at once.
   struct Part {
     step::OptimizerStepOp step;
     int64_t begin = 0, elements = 0;
-    mlir::Type type;                              // of master and states
-    llvm::SmallVector<mlir::Value> host;          // buffers: a master, states
+    /// A master, states, and parameters, of what is there.
+    llvm::SmallVector<Kept> host;
+    bool hasMaster = false, hasParameters = false;
     llvm::SmallVector<mlir::Value> staged;        // views
     llvm::SmallVector<mlir::Value> loads, stores; // tokens
 
-    int64_t bytes() const;
+    int64_t elementBytes() const; // of all of host
+    int64_t bytes() const { return elements * elementBytes(); }
   };
 
   /// Buffers of a unit's master weights and states.

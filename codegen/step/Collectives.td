@@ -190,8 +190,9 @@ def Step_OptimizerStepOp : Step_Entry<"optimizer_step",
     runtime refuses all else, and a unit that is frozen.
 
     A step may be a part of the unit's: `begin` elements of the slice lie before those of the
-    gradient. Where `step.storage` has master and states in the pool host, the step works on
-    `master` and `states`, which transfers brought: contiguous, of as many elements as the gradient.
+    gradient. Where `step.storage` has master, states or parameters in the pool host, the step works
+    on `master`, `states` and `parameters`, which transfers brought: contiguous, of as many elements
+    as the gradient. Parameters that are the master weights themselves are `master`.
 
     ```mlir
     step.optimizer_step @layers.0 "adamw" (%g, %norm) : (memref<576xf32>, memref<f64>) -> ()
@@ -202,9 +203,11 @@ def Step_OptimizerStepOp : Step_Entry<"optimizer_step",
   let arguments = (ins FlatSymbolRefAttr:$unit, Step_Reads<Step_View>:$gradient,
     Step_Reads<Optional<Step_View>>:$norm, StrAttr:$kind,
     Step_Reads<Optional<Step_View>>:$direction, Step_Updates<Optional<Step_View>>:$master,
-    Step_Updates<Variadic<Step_View>>:$states, DefaultValuedAttr<I64Attr, "0">:$begin);
+    Step_Updates<Variadic<Step_View>>:$states, Step_Updates<Optional<Step_View>>:$parameters,
+    DefaultValuedAttr<I64Attr, "0">:$begin);
   let assemblyFormat = [{$unit $kind `(` $gradient (`,` $norm^)? `)` (`along` $direction^)?
-    (`master` $master^)? (`states` $states^)? attr-dict `:` functional-type(operands, results)}];
+    (`master` $master^)? (`states` $states^)? (`parameters` $parameters^)? attr-dict `:`
+    functional-type(operands, results)}];
 }
 def Step_MetricOp : Step_Entry<"metric", [MemoryEffects<[MemWrite]>]> {
   let summary = "hands a scalar to the trainer's metrics under a name";

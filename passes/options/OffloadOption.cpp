@@ -25,11 +25,13 @@ Expected<OffloadOption> OffloadOption::parse(StringRef text) {
     auto [what, size] = part.split('=');
     int64_t *bytes = what == "optimizer"     ? &option.optimizer
                      : what == "activations" ? &option.activations
+                     : what == "parameters"  ? &option.parameters
                                              : nullptr;
     if (!bytes)
-      return fail("none, auto, optimizer[=SIZE] (master weights and optimizer "
-                  "state), activations[=SIZE], or both of these with a comma "
-                  "between them");
+      return fail(
+          "none, auto, optimizer[=SIZE] (master weights and optimizer "
+          "state), activations[=SIZE], parameters[=SIZE], or several of "
+          "these with commas between them");
     if (*bytes)
       return fail(what + " once");
     *bytes = all;

@@ -161,11 +161,11 @@ struct SlicePart {
 } // namespace
 
 /// Returns what a transfer brought of master weights or state.
-static Tensor stagedPart(const RankState &state, const plan::Unit &unit,
+static Tensor stagedPart(const RankState &state, plan::DType dtype,
                          const plan::Tensor &tensor, const SlicePart &part,
                          const char *name) {
   Tensor staged = state.resolve(tensor, name);
-  requireDtype(staged, unit.master_dtype(), name);
+  requireDtype(staged, dtype, name);
   requireContiguous(staged, name);
   if (staged.elements() != part.elements)
     fail("expects a ", name, " of ", part.elements, " elements, got ",
@@ -204,9 +204,10 @@ entry::OptimizerStep resolve(const RankState &state,
     fail("expects a gradient of ", elements, " elements, got ",
          step.gradient.describe(), " from element ", part.begin, " on");
   if (entry.has_master()) {
-    if (unit.master_dtype() == unit.dtype() || step.remainder)
+    if (step.remainder)
       fail("unit ", unit.name(), " has no master weights apart");
-    step.master = stagedPart(state, unit, entry.master(), part, "master");
+    step.master =
+        stagedPart(state, unit.master_dtype(), entry.master(), part, "master");
   } else {
     step.master = part.of(state.masterSlice(unit));
   }
@@ -214,13 +215,16 @@ entry::OptimizerStep resolve(const RankState &state,
   if (entry.states_size() > 0 && entry.states_size() != states)
     fail("expects ", states, " states, got ", entry.states_size());
   for (int i = 0; i < states; ++i)
-    step.states.push_back(
-        entry.states_size() > 0
-            ? stagedPart(state, unit, entry.states(i), part, "state")
-        : canBePart ? part.of(stateVector(state, unit, i))
-                    : stateVector(state, unit, i));
+    step.states.push_back(entry.states_size() > 0
+                              ? stagedPart(state, unit.master_dtype(),
+                                           entry.states(i), part, "state")
+                          : canBePart ? part.of(stateVector(state, unit, i))
+                                      : stateVector(state, unit, i));
   if (unit.master_dtype() != unit.dtype() && !step.remainder) {
-    step.copy = part.of(state.ownParameters(unit));
+    step.copy = entry.has_parameters()
+                    ? stagedPart(state, unit.dtype(), entry.parameters(), part,
+                                 "parameters")
+                    : part.of(state.ownParameters(unit));
     requireFloat(step.copy, "parameter_buffer");
   }
   step.ranges = part.of(trainedRanges(state, unit));

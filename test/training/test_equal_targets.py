@@ -29,7 +29,7 @@ COMPILER = {
     "--cluster": ["cpu", "dgx-a100", "cloud-l40s"],
     "--prefetch": ["0", "forward=2,backward=1", "auto"],
     "--memory-limit": ["1GB", "1kB"],
-    "--offload": ["optimizer", "activations=1GB", "auto"],
+    "--offload": ["optimizer", "activations=1GB", "auto", "parameters"],
     "--optimizer": "adamw adam sgd lion amsgrad adagrad muon".split(),
     "--accumulate": ["sharded", "unsharded"],
     "--update": ["step", "backward"],

@@ -16,6 +16,7 @@ from strategies import STRATEGIES, fits, ranks_of
 
 MESHES = ("1", "4", "2x2")
 STEPS = 4
+BOTH = "optimizer,activations=1GB"
 # Steps that are skipped, and steps that are not: the scale is halved until gradients are finite.
 SCALED = ("--loss-scale", "dynamic", "--loss-scale-initial", str(2.0**24))
 
@@ -135,16 +136,8 @@ class Guarded(OtherRuntime):
         ):
             precision = ("float64", "bf16")[seed % 2]
             model, accumulation = models()[name], 1 + seed % 2
-            self.check(
-                model,
-                mesh,
-                strategy,
-                precision,
-                (),
-                accumulation,
-                seed,
-                offload="optimizer,activations=1GB",
-            )
+            offload = ("parameters," if strategy == "full" and mesh != "1" else "") + BOTH
+            self.check(model, mesh, strategy, precision, (), accumulation, seed, offload=offload)
 
     def test_updates_in_backward(self):
         """Beside it, of slices that other ranks may still read."""
@@ -160,7 +153,7 @@ class Guarded(OtherRuntime):
             model = copy.copy(models()[name])
             model.recipe = {**model.recipe, "clip": 0}
             rest = (("float64", "bf16")[seed % 2], (), 1 + seed % 2, seed)
-            offload = ("none", "optimizer,activations=1GB")[seed % 2]
+            offload = ("none", BOTH)[seed % 2]
             self.check(model, mesh, strategy, *rest, offload=offload, update="backward")
 
     def test_every_strategy_in_every_precision(self):

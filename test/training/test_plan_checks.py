@@ -33,7 +33,7 @@ FLAGS = (
     ["--target", "cuda:sm_90", "--precision", "bf16", "--master", "split"],
     ["--freeze", "bias|norm|ln", "--prefetch", "2"],
     ["--optimizer", "lion", "--disable-pass", "step-write-in-place"],
-    ["--offload", "optimizer,activations=1GB", "--precision", "bf16"],
+    ["--offload", "parameters,optimizer,activations=1GB", "--precision", "bf16"],
     ["--update", "backward"],
     ["--update", "backward", "--remat", "unit", "--accumulate", "unsharded"],
     ["--update", "backward", "--target", "cuda:sm_90", "--precision", "bf16"],

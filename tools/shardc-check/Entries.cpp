@@ -124,11 +124,13 @@ void Run::allGather(const plan::Entry &entry, Flight &flight) {
   const plan::Unit &of = unit(start.unit());
   const std::string &where = entry.name();
   demandUnitName(entry, start.unit());
-  if (start.has_kept()) {
-    Value kept = memory.read(where, start.kept());
-    if (kept != values.leaf("kept",
-                            concat(of.name(), " over group ", start.group()),
-                            product(start.kept().shape())))
+  std::optional<Value> kept;
+  if (start.has_kept())
+    kept = memory.read(where, start.kept());
+  if (kept && !areSlices(start.unit(), *kept)) {
+    if (*kept != values.leaf("kept",
+                             concat(of.name(), " over group ", start.group()),
+                             product(start.kept().shape())))
       findings.add(where, "gathers unit ", of.name(),
                    " from slices of something else");
   } else {

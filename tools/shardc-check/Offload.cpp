@@ -8,32 +8,48 @@ bool Run::isOnHost(uint32_t buffer) const {
   return plan.pools(int(plan.buffers(int(buffer)).pool())).name() == "host";
 }
 
-/// What a unit keeps from step to step besides parameters.
+/// What a unit keeps from step to step: parameters that lie on the host, and
+/// what an optimizer has besides.
 std::vector<Run::Kept> Run::keptOf(uint32_t u) const {
   std::vector<Kept> all;
   const plan::Unit &of = unit(u);
+  bool hasMaster = of.master_dtype() != of.dtype();
+  if (isOnHost(of.parameter_buffer()))
+    all.push_back({of.parameter_buffer(), concat("parameters of ", of.name()),
+                   of.elements() / of.shards(), of.dtype(),
+                   of.optimizer_shards() && !hasMaster ? Kept::Master
+                                                       : Kept::Parameters});
   if (!of.optimizer_shards())
     return all;
-  if (of.master_dtype() != of.dtype() && !of.has_remainder_buffer())
-    all.push_back({of.master_buffer(), concat("master of ", of.name())});
+  int64_t own = of.elements() / of.optimizer_shards();
+  if (hasMaster && !of.has_remainder_buffer())
+    all.push_back({of.master_buffer(), concat("master of ", of.name()), own,
+                   of.master_dtype(), Kept::Master});
   for (int i = 0; i < of.state_buffers_size(); ++i)
-    all.push_back(
-        {of.state_buffers(i), concat("state ", i, " of ", of.name())});
+    all.push_back({of.state_buffers(i), concat("state ", i, " of ", of.name()),
+                   own, of.master_dtype(), Kept::State});
   return all;
 }
 
-/// The elements of a rank's optimizer slice before an update, or behind it.
-Value Run::keptValue(uint32_t u, const Kept &kept, bool isUpdated) {
+/// The elements of a rank's slice before an update, or behind it.
+Value Run::keptValue(const Kept &kept, bool isUpdated) {
   return values.leaf(isUpdated ? "updated" : "kept over steps", kept.name,
-                     unit(u).elements() / unit(u).optimizer_shards());
+                     kept.elements);
+}
+
+bool Run::areSlices(uint32_t u, const Value &value) {
+  for (const Kept &kept : keptOf(u))
+    if (kept.buffer == unit(u).parameter_buffer())
+      return value == keptValue(kept, false);
+  return false;
 }
 
 void Run::fillHost() {
   for (int u = 0; u < plan.units_size(); ++u)
     for (const Kept &kept : keptOf(u))
       if (isOnHost(kept.buffer)) {
-        int64_t bytes = bytesOf(unit(u).master_dtype());
-        Value value = keptValue(u, kept, false);
+        int64_t bytes = bytesOf(kept.dtype);
+        Value value = keptValue(kept, false);
         memory.write("the run", kept.buffer,
                      {View{0, {{value.view.count(), bytes}}}, bytes, value,
                       "the run", "", false, false});
@@ -95,21 +111,32 @@ void Run::updateStaged(const plan::Entry &entry) {
   int next = 0;
   auto update = [&](const Kept &kept, const plan::Tensor &staged) {
     if (memory.read(where, staged) !=
-        values.slice(keptValue(step.unit(), kept, false), step.begin(), count))
+        values.slice(keptValue(kept, false), step.begin(), count))
       findings.add(where, "updates something else for the ", kept.name);
-    memory.write(
-        where, staged,
-        values.slice(keptValue(step.unit(), kept, true), step.begin(), count));
+    memory.write(where, staged,
+                 values.slice(keptValue(kept, true), step.begin(), count));
   };
+  bool needsMaster = false, needsParameters = false;
   for (const Kept &kept : keptOf(step.unit())) {
-    bool isMaster = kept.name.starts_with("master");
-    bool isStaged = isMaster ? step.has_master() : next < step.states_size();
+    needsMaster |= kept.operand == Kept::Master;
+    needsParameters |= kept.operand == Kept::Parameters;
+    bool isMaster = kept.operand == Kept::Master;
+    bool isState = kept.operand == Kept::State;
+    bool isStaged = isMaster  ? step.has_master()
+                    : isState ? next < step.states_size()
+                              : step.has_parameters();
     if (isStaged != isOnHost(kept.buffer))
       findings.add(where, "finds the ", kept.name,
                    isStaged ? " twice" : " nowhere");
     else if (isStaged)
-      update(kept, isMaster ? step.master() : step.states(next++));
+      update(kept, isMaster  ? step.master()
+                   : isState ? step.states(next++)
+                             : step.parameters());
   }
+  if ((step.has_master() && !needsMaster) ||
+      (step.has_parameters() && !needsParameters))
+    findings.add(where, "updates a master or parameters that its unit has not "
+                        "in the pool host");
   if (next != step.states_size())
     findings.add(where, "updates states that its unit lacks");
 }
@@ -119,8 +146,8 @@ void Run::checkHost() {
     for (const Kept &kept : keptOf(u)) {
       if (!isOnHost(kept.buffer))
         continue;
-      Value updated = keptValue(u, kept, true);
-      int64_t bytes = bytesOf(unit(u).master_dtype()), covered = 0;
+      Value updated = keptValue(kept, unit(u).optimizer_shards() != 0);
+      int64_t bytes = bytesOf(kept.dtype), covered = 0;
       for (const Record &record : memory.records(kept.buffer)) {
         int64_t elements = record.place.count();
         if (record.bytes == bytes && record.place.offset % bytes == 0 &&

@@ -58,6 +58,7 @@ std::vector<bool> outlivingBuffers(const plan::Plan &plan) {
       outlives[buffer] = true;
   };
   for (const plan::Unit &unit : plan.units()) {
+    stays(unit.parameter_buffer());
     if (!unit.optimizer_shards())
       continue;
     if (unit.master_dtype() != unit.dtype() && !unit.has_remainder_buffer())
@@ -117,7 +118,7 @@ static std::optional<Role> roleOf(int kind, const std::string &field) {
       {plan::Entry::kExactSum, "r:value w:sum "},
       {plan::Entry::kRoundSum, "r:sum w:value "},
       {plan::Entry::kOptimizerStep,
-       "r:gradient r:norm r:direction u:master u:states "},
+       "r:gradient r:norm r:direction u:master u:states u:parameters "},
       {plan::Entry::kTransferStart, "r:source w:destination "},
       {plan::Entry::kMatrixDirection, "r:gradient r:norm w:direction "},
       {plan::Entry::kGatherMatricesStart, "r:slices w:matrices "},
@@ -354,7 +355,7 @@ bool checkIndices(const plan::Plan &plan, Findings &findings) {
           "input_gradient", "correct",     "weight_gradient",
           "accumulator",    "base",        "kept",
           "direction",      "master",      "norm",
-          "previous"}; // see checkMatrices, Run::optimizerStep
+          "previous",       "parameters"}; // see checkMatrices, Run::optimizerStep
       for (int i = 0; message && i < message->GetDescriptor()->field_count();
            ++i) {
         const auto *field = message->GetDescriptor()->field(i);

@@ -22,7 +22,8 @@ View placesOf(const plan::Tensor &tensor);
 bool isContiguous(const plan::Tensor &tensor);
 
 /// By buffer: whether what is in it stays from step to step. In the pool host
-/// that is master weights and optimizer state; else it is by the pool.
+/// that is master weights, optimizer state and parameters; else it is by the
+/// pool.
 std::vector<bool> outlivingBuffers(const plan::Plan &plan);
 
 /// What an entry does with a tensor, by the entry's kind and the field's name.

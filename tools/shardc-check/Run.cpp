@@ -133,6 +133,8 @@ void Run::begin() {
   fillHost();
   for (int u = 0; u < plan.units_size(); ++u) {
     int64_t bytes = bytesOf(unit(u).dtype());
+    if (isOnHost(unit(u).parameter_buffer()))
+      continue;
     if (unit(u).shards() > 1)
       fill(unit(u).parameter_buffer(),
            row(0, unit(u).elements() / unit(u).shards(), bytes), bytes, {},
@@ -222,7 +224,8 @@ std::vector<Run::Touch> Run::touches(const plan::Entry &entry,
       whole(of.state_buffers(0), true);
   } else if (entry.has_optimizer_step()) {
     const plan::Unit &of = unit(entry.optimizer_step().unit());
-    whole(of.parameter_buffer(), true);
+    if (!isOnHost(of.parameter_buffer()))
+      whole(of.parameter_buffer(), true);
     for (uint32_t state : of.state_buffers())
       if (!isOnHost(state)) // else it works on what was brought
         whole(state, true);

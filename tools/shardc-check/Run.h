@@ -68,14 +68,20 @@ private:
   void gradientNorm(const plan::Entry &entry);
   void roundSum(const plan::Entry &entry);
   void optimizerStep(const plan::Entry &entry);
-  /// A buffer that a unit has besides its parameters.
+  /// A buffer that a unit keeps from step to step, and with what an update finds
+  /// it where it lies in the pool host.
   struct Kept {
     uint32_t buffer;
     std::string name;
+    int64_t elements;
+    plan::DType dtype;
+    enum Operand { Master, State, Parameters } operand;
   };
   bool isOnHost(uint32_t buffer) const;
   std::vector<Kept> keptOf(uint32_t u) const;
-  Value keptValue(uint32_t u, const Kept &kept, bool isUpdated);
+  Value keptValue(const Kept &kept, bool isUpdated);
+  /// Whether what is gathered are the unit's slices, from the pool host.
+  bool areSlices(uint32_t u, const Value &value);
   void fillHost();
   void transfer(const plan::Entry &entry, Flight &flight);
   /// The gradient of the rank's slice, of which an optimizer step takes a part;

@@ -120,16 +120,18 @@ void declareSharding(OptionTable &table, Said &said) {
 }
 
 void declareMemory(OptionTable &table, Said &said) {
-  table.value("--offload", "WHAT [none]", said.options.offload,
-              "what does not stay in a rank's memory but in the host's, or on "
-              "CPUs in a file of the trainer's --offload-dir: "
-              "optimizer[=SIZE]: master weights and optimizer state, which "
-              "come a part at a time to be updated; activations[=SIZE]: values "
-              "that backward reads, which come back before it does, without a "
-              "SIZE those that nothing waits for; both, with a comma between "
-              "them; auto: what has to leave for a step to fit into "
-              "--memory-limit, or the cluster's memory. Results have the same "
-              "bits");
+  table.value(
+      "--offload", "WHAT [none]", said.options.offload,
+      "what does not stay in a rank's memory but in the host's, or on "
+      "CPUs in a file of the trainer's --offload-dir: "
+      "optimizer[=SIZE]: master weights and optimizer state, which "
+      "come a part at a time to be updated; activations[=SIZE]: values "
+      "that backward reads, which come back before it does, without a "
+      "SIZE those that nothing waits for; parameters[=SIZE]: the rank's "
+      "slices, which come to be gathered; several, with commas between "
+      "them; auto: what has to leave for a step to fit into "
+      "--memory-limit, or the cluster's memory. Results have the same "
+      "bits");
 }
 
 void declareTraining(OptionTable &table, Said &said) {
