@@ -22,11 +22,6 @@ static Value viewOf(OpBuilder &builder, Value buffer, int64_t begin,
       static_cast<uint64_t>(begin * step::elementBytes(type)));
 }
 
-static bool isOnHost(Value buffer) {
-  return step::poolOf(buffer.getDefiningOp<step::BufferOp>().getKind()) ==
-         step::Pool::host;
-}
-
 int64_t OptimizerStaging::Part::elementBytes() const {
   int64_t bytes = 0;
   for (const Kept &kept : host)

@@ -77,9 +77,8 @@ void stageParameters(step::PlanOp plan, step::ProgramOp program,
   SymbolTable symbols(plan->getParentOfType<ModuleOp>());
   llvm::StringMap<Value> leftOf; // buffers, by unit
   for (auto storage : plan.getBody().front().getOps<step::StorageOp>()) {
-    auto buffer = storage.getParameters().getDefiningOp<step::BufferOp>();
-    if (step::poolOf(buffer.getKind()) == step::Pool::host)
-      leftOf[storage.getUnit()] = buffer;
+    if (isOnHost(storage.getParameters()))
+      leftOf[storage.getUnit()] = storage.getParameters();
   }
   SmallVector<step::AllGatherStartOp> gathers;
   for (auto start : program.getBody().front().getOps<step::AllGatherStartOp>())
@@ -89,6 +88,7 @@ void stageParameters(step::PlanOp plan, step::ProgramOp program,
     return;
   TimedEntries entries(program, cluster);
   HostLink link(cluster);
+  entries.takeTransfers(link);
   Insertions insertions(entries);
   for (size_t index = gathers.size(); index-- > 0;) {
     step::AllGatherStartOp gather = gathers[index];

@@ -2,10 +2,16 @@
 #include "codegen/offload/TimedEntries.h"
 
 #include "codegen/step/EntryNames.h"
+#include "codegen/step/View.h"
 
 using namespace mlir;
 
 namespace shardc::offload {
+
+bool isOnHost(Value buffer) {
+  return step::poolOf(buffer.getDefiningOp<step::BufferOp>().getKind()) ==
+         step::Pool::host;
+}
 
 TimedEntries::TimedEntries(step::ProgramOp program, const Cluster &cluster) {
   timeline::TimedProgram timed =
@@ -14,6 +20,12 @@ TimedEntries::TimedEntries(step::ProgramOp program, const Cluster &cluster) {
   for (const timeline::Span &span : timeline.steps)
     times.push_back(span.begin);
   times.push_back(timeline.seconds);
+  for (auto [start, span] : llvm::zip(timed.starts, timeline.collectives))
+    if (auto transfer = dyn_cast<step::TransferStartOp>(start))
+      transfers.push_back({isOnHost(step::View::of(transfer.getSource()).buffer)
+                               ? HostLink::FromHost
+                               : HostLink::ToHost,
+                           span});
   entries = std::move(timed.entries);
   for (auto [place, entry] : llvm::enumerate(entries))
     places[entry] = place;
@@ -35,6 +47,11 @@ size_t TimedEntries::beginOf(StringRef phase) const {
                          return step::entryPhase(entry) == phase;
                        }) -
          entries.begin();
+}
+
+void TimedEntries::takeTransfers(HostLink &link) const {
+  for (auto [direction, span] : transfers)
+    link.take(direction, span);
 }
 
 void Insertions::add(size_t place, double time,

@@ -3,6 +3,7 @@
 #ifndef SHARDC_CODEGEN_OFFLOAD_TIMEDENTRIES_H
 #define SHARDC_CODEGEN_OFFLOAD_TIMEDENTRIES_H
 
+#include "codegen/offload/HostLink.h"
 #include "codegen/timeline/ReadProgram.h"
 
 #include "mlir/IR/Builders.h"
@@ -10,6 +11,9 @@
 #include <functional>
 
 namespace shardc::offload {
+
+/// Whether a buffer lies in the pool host.
+bool isOnHost(mlir::Value buffer);
 
 /// Places are numbers of entries: what is put at a place stands before that
 /// entry, or at the end.
@@ -30,11 +34,14 @@ public:
   size_t lastUntil(double time) const;
   /// The first entry of a phase, or size().
   size_t beginOf(llvm::StringRef phase) const;
+  /// Takes the times of the transfers that the program has.
+  void takeTransfers(HostLink &link) const;
 
 private:
   std::vector<mlir::Operation *> entries;
   std::vector<double> times;
   llvm::DenseMap<mlir::Operation *, size_t> places;
+  std::vector<std::pair<HostLink::Direction, timeline::Span>> transfers;
 };
 
 /// What makes ops, each at a place and in a time; at one place they are made in
