@@ -1,5 +1,6 @@
 """Master weights, optimizer state and activations in a file or on the host: to the bit what they
 are in memory, in a process whose memory is half of the state."""
+import contextlib
 import copy
 import json
 import os
@@ -487,8 +488,10 @@ class BadInput(OffloadTest):
                 break
         folder = f"/proc/{process.pid}/fd"
         for name in os.listdir(folder):
-            if os.readlink(os.path.join(folder, name)).startswith(self.path("disk")):
-                os.truncate(os.path.join(folder, name), 0)
+            # A trainer that runs closes descriptors between the listing and the look.
+            with contextlib.suppress(FileNotFoundError):
+                if os.readlink(os.path.join(folder, name)).startswith(self.path("disk")):
+                    os.truncate(os.path.join(folder, name), 0)
         _, said = process.communicate(timeout=60)
         self.assertNotEqual(process.returncode, 0)
         self.assertEqual(said.count("\n"), 1, said)
