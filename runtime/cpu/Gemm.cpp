@@ -14,6 +14,7 @@
 #include "runtime/base/ThreadPool.h"
 #include "runtime/cpu/MicroKernels.h"
 #include "runtime/cpu/TiledGemm.h"
+#include "runtime/simd/Level.h"
 
 #include <algorithm>
 #include <atomic>
@@ -38,13 +39,12 @@ constexpr double smallProduct = 1e6;
 // newer processor.
 __attribute__((constructor(101))) void prepareOpenBlas() {
   setenv("OPENBLAS_NUM_THREADS", "1", 1);
-  __builtin_cpu_init();
   if (const char *core = std::getenv("SHARDC_OPENBLAS_CORETYPE"))
     setenv("OPENBLAS_CORETYPE", core, 1);
-  else if (__builtin_cpu_supports("x86-64-v4"))
+  else if (simd::level() >= 4)
     setenv("OPENBLAS_CORETYPE",
            __builtin_cpu_supports("avx512bf16") ? "Cooperlake" : "SkylakeX", 1);
-  else if (__builtin_cpu_supports("x86-64-v3"))
+  else if (simd::level() >= 3)
     setenv("OPENBLAS_CORETYPE", __builtin_cpu_is("amd") ? "Zen" : "Haswell", 1);
   else
     unsetenv("OPENBLAS_CORETYPE");

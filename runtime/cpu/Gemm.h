@@ -1,5 +1,5 @@
 // Matrix products: the one interface to the libraries that multiply, and their
-// split over a rank's threads. On processors with AVX-512 float32 is multiplied
+// split over a rank's threads. On processors with AVX2 float32 is multiplied
 // by libxsmm's kernels (TiledGemm.h), everything else by OpenBLAS (Gemm.cpp).
 // SHARDC_GEMM=openblas in the environment leaves all to OpenBLAS.
 #ifndef SHARDC_RUNTIME_CPU_GEMM_H

@@ -5,6 +5,7 @@
 #ifndef SHARDC_RUNTIME_CPU_GEMMBLOCKING_H
 #define SHARDC_RUNTIME_CPU_GEMMBLOCKING_H
 
+#include "runtime/cpu/MicroKernels.h"
 #include "runtime/cpu/TiledGemm.h"
 
 #include <cstddef>
@@ -23,6 +24,12 @@ namespace blocking {
 constexpr int64_t NR = 64;
 /// MR is the number of rows of the register tile.
 constexpr int64_t MR = 6;
+/// Panels of a b that is read where it lies are narrower where AVX-512's
+/// register tile, which then has eight rows, passes over it less often.
+inline int64_t NRInPlace(int64_t rows) {
+  bool passesLess = (rows + 7) / 8 < (rows + MR - 1) / MR;
+  return microKernelLanes() == 16 && passesLess ? 48 : NR;
+}
 /// KC, in bytes, is the depth of a block: the part of k for which one block of
 /// a is multiplied by one of b. 512 elements of float32, 1024 of bfloat16.
 constexpr int64_t KCBytes = 2048;
@@ -49,6 +56,9 @@ constexpr int64_t tileRows = 516;
 constexpr int64_t scratchRows = 768, scratchColumns = 256;
 /// Up to this many rows, packing b costs more than reading it where it lies.
 constexpr int64_t fewRows = 64;
+/// From so many on, packing costs AVX2's kernels less than a b whose rows crowd
+/// into the same sets of a cache.
+constexpr int64_t someRows = 12;
 /// From this many columns on a transposed a is packed, even where it could be
 /// read where it lies.
 constexpr int64_t manyColumns = 192;

@@ -24,19 +24,21 @@ void GemmPacking::packLeft(std::byte *to, int64_t stride,
     auto *target = reinterpret_cast<BFloat16 *>(to);
     auto *source = reinterpret_cast<const BFloat16 *>(data);
     if (a.transpose)
-      simd::pack::transposeDepth(target, stride, source, a.stride, length,
-                                 rows);
+      simd::packPairLoops().transposeDepth(target, stride, source, a.stride,
+                                           length, rows);
     else
-      simd::pack::copyDepth(target, stride, source, a.stride, rows, length);
+      simd::packPairLoops().copyDepth(target, stride, source, a.stride, rows,
+                                      length);
     return;
   }
   withFloat32OrHalf(a.dtype, [&]<typename S>(S) {
     auto *target = reinterpret_cast<float *>(to);
     auto *source = reinterpret_cast<const S *>(data);
     if (a.transpose)
-      simd::pack::transpose(target, stride, source, a.stride, length, rows);
+      simd::packLoops<S>().transpose(target, stride, source, a.stride, length,
+                                     rows);
     else
-      simd::pack::copy(target, stride, source, a.stride, rows, length);
+      simd::packLoops<S>().copy(target, stride, source, a.stride, rows, length);
   });
 }
 
@@ -49,19 +51,22 @@ void GemmPacking::packRight(std::byte *to, int64_t stride,
     auto *target = reinterpret_cast<BFloat16 *>(to);
     auto *source = reinterpret_cast<const BFloat16 *>(data);
     if (b.transpose)
-      simd::pack::transposePairs(target, stride, source, b.stride, columns,
-                                 length);
+      simd::packPairLoops().transposePairs(target, stride, source, b.stride,
+                                           columns, length);
     else
-      simd::pack::copyPairs(target, stride, source, b.stride, length, columns);
+      simd::packPairLoops().copyPairs(target, stride, source, b.stride, length,
+                                      columns);
     return;
   }
   withFloat32OrHalf(b.dtype, [&]<typename S>(S) {
     auto *target = reinterpret_cast<float *>(to);
     auto *source = reinterpret_cast<const S *>(data);
     if (b.transpose)
-      simd::pack::transpose(target, stride, source, b.stride, columns, length);
+      simd::packLoops<S>().transpose(target, stride, source, b.stride, columns,
+                                     length);
     else
-      simd::pack::copy(target, stride, source, b.stride, length, columns);
+      simd::packLoops<S>().copy(target, stride, source, b.stride, length,
+                                columns);
   });
 }
 

@@ -16,13 +16,20 @@ using namespace blocking;
 
 namespace {
 
-/// The width of the panel that begins at `column` of `columns`. No panel has
-/// fewer columns than the kernels want, unless there are no more.
-int64_t panelWidth(int64_t column, int64_t columns) {
+/// The width of the panel that begins at `column` of `columns`, where panels
+/// have `widest`. None has fewer columns than the kernels want, unless there
+/// are no more.
+int64_t panelWidth(int64_t column, int64_t columns, int64_t widest) {
   int64_t left = columns - column;
-  if (left <= NR)
+  if (left <= widest)
     return left;
-  return left < NR + fewestColumns ? NR - 16 : NR;
+  return left < widest + fewestColumns ? widest - 16 : widest;
+}
+
+/// Whether rows of b lie so far apart that most of a panel's fall into the same
+/// few sets of a first-level cache, of which 2 KB hold half or more.
+bool crowdsSets(const GemmDesc::Matrix &b) {
+  return b.stride * int64_t(sizeof(float)) % 2048 == 0;
 }
 
 /// Prefetches the rows of c that come next: a kernel begins with reading them.
@@ -88,7 +95,7 @@ void GemmTile::packPanels(const Block &block, int64_t from, int64_t to) const {
   for (int64_t i = 0; i < length; i += step) {
     std::byte *target = buffers.packedB + i * NR * packing.elementBytes();
     for (int64_t panel = from, width; panel < to; panel += width) {
-      width = panelWidth(panel, block.columns);
+      width = panelWidth(panel, block.columns, NR);
       packing.packRight(target, NR, p.b, block.first + i,
                         std::min(step, length - i), block.column + panel,
                         width);
@@ -104,7 +111,7 @@ void GemmTile::multiply(const Block &block) {
   for (int64_t from = 0, to; from < block.columns; from = to) {
     to = from;
     for (int64_t count = 0; count < most && to < block.columns; ++count)
-      to += panelWidth(to, block.columns);
+      to += panelWidth(to, block.columns, block.widest());
     if (execute && !block.readsB)
       packPanels(block, from, to);
     multiplyPanels(block, from, to);
@@ -138,7 +145,7 @@ void GemmTile::multiplyPanels(const Block &block, int64_t from,
   int64_t count = 0;
   int64_t panelBytes = NR * block.length * packing.elementBytes();
   for (int64_t begin = from, width; begin < to; begin += width, ++count) {
-    width = panelWidth(begin, block.columns);
+    width = panelWidth(begin, block.columns, block.widest());
     Panel &panel = panels[count];
     panel = {begin, width,
              block.readsB ? p.b.at(block.first, block.column + begin)
@@ -209,20 +216,28 @@ void GemmTile::run(int64_t row, int64_t rows, int64_t column, int64_t columns) {
                    wide.length(j));
 }
 
+/// Whether kernels read b where it lies, which spares packing it for few rows.
+/// AVX2's pass several times over a panel, and find it packed where it does not
+/// stay in the first-level cache.
+bool GemmTile::readsB(int64_t columns) const {
+  bool fits = !packing.hasPairs() && !packing.isConverted(p.b) &&
+              !p.b.transpose && columns >= fewestColumns;
+  bool repays = microKernelLanes() < 16 && crowdsSets(p.b) && p.m >= someRows;
+  return fits && p.m <= fewRows && !repays;
+}
+
 /// Packs the rows of a for the block, if the kernels cannot read them.
 GemmTile::Block GemmTile::blockOf(int64_t row, int64_t rows, int64_t first,
                                   int64_t column, int64_t columns,
                                   const Sums &sums) {
   int64_t length = std::min(packing.depth(), p.k - first);
-  bool readsB = !packing.hasPairs() && !packing.isConverted(p.b) &&
-                !p.b.transpose && p.m <= fewRows && columns >= fewestColumns;
   return {leftRows(row, rows, first, length, columns),
           rows,
           first,
           roundUp(length, packing.hasPairs() ? 2 : 1),
           column,
           columns,
-          readsB,
+          readsB(columns),
           sums};
 }
 

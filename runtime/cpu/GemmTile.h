@@ -41,6 +41,11 @@ private:
     int64_t column, columns;     // of b
     bool readsB;                 // b is read where it lies
     Sums sums;
+
+    /// Columns of a panel.
+    int64_t widest() const {
+      return readsB ? blocking::NRInPlace(rows) : blocking::NR;
+    }
   };
   /// Columns [begin, begin + width) of a block, and the kernels that multiply
   /// them: `step` for rows by the step, `rest` for those that are left.
@@ -57,6 +62,7 @@ private:
                     : !p.a.transpose || columns < blocking::manyColumns;
     return fits && !packing.isConverted(p.a);
   }
+  bool readsB(int64_t columns) const;
   void runInPlace(int64_t row, int64_t rows, int64_t column, int64_t columns);
   void runInScratch(int64_t row, int64_t rows, int64_t column, int64_t columns);
   Block blockOf(int64_t row, int64_t rows, int64_t first, int64_t column,

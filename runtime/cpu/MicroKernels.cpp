@@ -2,6 +2,7 @@
 #include "runtime/cpu/MicroKernels.h"
 
 #include "runtime/base/Error.h"
+#include "runtime/simd/Level.h"
 
 #include <cstdlib>
 #include <libxsmm.h>
@@ -18,9 +19,13 @@ __attribute__((constructor(101))) void prepareLibxsmm() {
     unsetenv(name);
 }
 
+/// The instructions of libxsmm's kernels: never more than those of the loops
+/// that pack operands for them (simd/Pack.cpp).
 int target() {
   static const int id = [] {
     libxsmm_init();
+    if (simd::level() < 4 && libxsmm_get_target_archid() > LIBXSMM_X86_AVX2)
+      libxsmm_set_target_archid(LIBXSMM_X86_AVX2);
     return libxsmm_get_target_archid();
   }();
   return id;
@@ -29,12 +34,9 @@ int target() {
 } // namespace
 
 bool hasMicroKernels(Factors factors) {
-  __builtin_cpu_init();
-  // Operands are packed for them by code of this level (simd/Pack.cpp).
-  if (!__builtin_cpu_supports("x86-64-v4"))
-    return false;
-  return target() >= (factors == Factors::bfloat16 ? LIBXSMM_X86_AVX512_CPX
-                                                   : LIBXSMM_X86_AVX512_CORE);
+  return simd::level() >= 3 &&
+         target() >= (factors == Factors::bfloat16 ? LIBXSMM_X86_AVX512_CPX
+                                                   : LIBXSMM_X86_AVX2);
 }
 
 MicroKernel microKernel(Factors factors, const MicroKernelShape &s) {
@@ -59,6 +61,10 @@ MicroKernel microKernel(Factors factors, const MicroKernelShape &s) {
     fail("libxsmm has no kernel for a product of ", s.rows, " x ", s.columns,
          " x ", s.depth, "; set SHARDC_GEMM=openblas");
   return kernel;
+}
+
+int64_t microKernelLanes() {
+  return target() >= LIBXSMM_X86_AVX512_CORE ? 16 : 8;
 }
 
 const char *microKernelLibrary() {

@@ -1,6 +1,6 @@
 // The innermost products (BLIS calls them micro-kernels): register tiles over
 // packed operands. libxsmm generates them at run time for each size
-// (MicroKernels.cpp alone knows that). They need AVX-512.
+// (MicroKernels.cpp alone knows that). They need AVX2.
 #ifndef SHARDC_RUNTIME_CPU_MICROKERNELS_H
 #define SHARDC_RUNTIME_CPU_MICROKERNELS_H
 
@@ -38,6 +38,8 @@ MicroKernel microKernel(Factors factors, const MicroKernelShape &shape);
 
 /// Whether this processor runs such kernels.
 bool hasMicroKernels(Factors factors);
+/// Elements of float32 in a register of theirs: 16 with AVX-512, 8 with AVX2.
+int64_t microKernelLanes();
 /// "libxsmm 1.17 cpx".
 const char *microKernelLibrary();
 

@@ -2,7 +2,9 @@
 #include "runtime/cpu/Processor.h"
 
 #include "runtime/base/Error.h"
+#include "runtime/simd/Level.h"
 
+#include <cstdlib>
 #include <string_view>
 
 namespace shardc::runtime {
@@ -27,13 +29,13 @@ int neededLevel(const std::string &cpu) {
 }
 
 void checkProcessor(const std::string &cpu) {
+  int has = simd::processorLevel(), wanted = simd::wantedLevel();
+  if (wanted == 0 || wanted > has)
+    fail("SHARDC_CPU: expected x86-64-v2",
+         has >= 3 ? " to x86-64-v" + std::to_string(has) : "",
+         ", which this processor has, got '", std::getenv("SHARDC_CPU"), "'");
   int level = neededLevel(cpu);
-  __builtin_cpu_init();
-  bool runs = level == 4   ? __builtin_cpu_supports("x86-64-v4")
-              : level == 3 ? __builtin_cpu_supports("x86-64-v3")
-              : level == 2 ? __builtin_cpu_supports("x86-64-v2")
-                           : true;
-  if (!runs)
+  if (level > has)
     fail("this trainer was compiled for the processor ", cpu,
          ", and this one lacks instructions of it (x86-64-v", level,
          "); compile it with shardc --cpu x86-64-v3 or lower, or on this "

@@ -11,7 +11,8 @@ namespace shardc::runtime {
 int neededLevel(const std::string &cpu);
 
 /// Throws an Error where the kernels would end in an illegal instruction, as
-/// far as the name tells.
+/// far as the name tells, and where SHARDC_CPU in the environment asks for
+/// loops that the processor does not run (simd/Level.h).
 void checkProcessor(const std::string &cpu);
 
 } // namespace shardc::runtime

@@ -75,7 +75,8 @@ bool runsTiledGemm() {
       fail("SHARDC_GEMM is libxsmm or openblas, got '", library, "'");
     bool runs = hasMicroKernels(Factors::float32);
     if (library && std::string_view(library) == "libxsmm" && !runs)
-      fail("SHARDC_GEMM=libxsmm needs a processor with AVX-512");
+      fail("SHARDC_GEMM=libxsmm needs a processor with AVX2 and FMA "
+           "(x86-64-v3)");
     return runs && !(library && std::string_view(library) == "openblas");
   }();
   return value;

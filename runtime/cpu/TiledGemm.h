@@ -9,7 +9,7 @@
 
 namespace shardc::runtime::cpu {
 
-/// Whether this processor runs products that way (AVX-512), and SHARDC_GEMM in
+/// Whether this processor runs products that way (AVX2), and SHARDC_GEMM in
 /// the environment does not say openblas. Throws an Error where it names
 /// something else.
 bool runsTiledGemm();

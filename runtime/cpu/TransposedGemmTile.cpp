@@ -20,7 +20,7 @@ static void forColumns(int64_t count, Function &&function) {
 }
 
 void TransposedGemmTile::run(int64_t column, int64_t columns) {
-  int64_t most = scratchBytes / (stride() * int64_t(sizeof(float)));
+  int64_t most = scratchBytes / (width() * int64_t(sizeof(float)));
   for (int64_t last = column + columns, count; column < last; column += count) {
     count = std::min(most, last - column);
     begin(column, count);
@@ -32,11 +32,11 @@ void TransposedGemmTile::run(int64_t column, int64_t columns) {
 void TransposedGemmTile::begin(int64_t column, int64_t count) {
   if (!execute)
     return;
-  int64_t stride = this->stride();
+  int64_t stride = width();
   if (p.accumulate)
     forColumns(count, [&](int64_t first, int64_t length) {
       withFloat32OrHalf(p.c.dtype, [&]<typename S>(S) {
-        simd::pack::transpose(
+        simd::packLoops<S>().transpose(
             buffers.scratch + first * stride, stride,
             reinterpret_cast<const S *>(p.c.at(0, column + first)), p.c.stride,
             p.m, length);
@@ -53,7 +53,7 @@ void TransposedGemmTile::begin(int64_t column, int64_t count) {
 }
 
 void TransposedGemmTile::multiply(int64_t column, int64_t count) {
-  int64_t bytes = packing.elementBytes(), stride = this->stride();
+  int64_t bytes = packing.elementBytes(), stride = width();
   int64_t depth = packing.depth();
   int64_t deepest = packedBBytes / (stride * bytes) / depth * depth;
   // op(a)^T [k, m]: its elements lie as those of op(a) do.
@@ -86,19 +86,20 @@ void TransposedGemmTile::multiply(int64_t column, int64_t count) {
 void TransposedGemmTile::end(int64_t column, int64_t count) {
   if (!execute)
     return;
-  int64_t stride = this->stride();
+  int64_t stride = width();
   if (p.alpha != 1)
     simd::loops<float>().scale(buffers.scratch, p.alpha, count * stride);
   if (p.c.dtype == plan::FLOAT32) {
-    simd::pack::transpose(reinterpret_cast<float *>(p.c.at(0, column)),
-                          p.c.stride, buffers.scratch, stride, count, p.m);
+    simd::packLoops<float>().transpose(
+        reinterpret_cast<float *>(p.c.at(0, column)), p.c.stride,
+        buffers.scratch, stride, count, p.m);
     return;
   }
   // Nothing is packed into a's memory here.
   float *staged = reinterpret_cast<float *>(buffers.packedA);
   forColumns(count, [&](int64_t first, int64_t length) {
-    simd::pack::transpose(staged, length, buffers.scratch + first * stride,
-                          stride, length, p.m);
+    simd::packLoops<float>().transpose(
+        staged, length, buffers.scratch + first * stride, stride, length, p.m);
     withFloat32OrHalf(p.c.dtype, [&]<typename S>(S) {
       roundRows(reinterpret_cast<const ComputeOf<S> *>(staged), length,
                 reinterpret_cast<S *>(p.c.at(0, column + first)), p.c.stride,

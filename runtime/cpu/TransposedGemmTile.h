@@ -36,13 +36,12 @@ private:
   /// Writes the sums into c.
   void end(int64_t column, int64_t count);
 
-  /// The kernels' number of columns, which are the rows of c.
-  int64_t width() const {
-    return std::max<int64_t>(p.m, 2 * fewestColumns - 2);
-  }
-  /// Elements from row to row of the sums [columns of c, m] in the scratch, and
+  /// The kernels' number of columns, which are the rows of c, filled up: also
+  /// elements from row to row of the sums [columns of c, m] in the scratch, and
   /// of the packed a.
-  int64_t stride() const { return blocking::roundUp(width(), 16); }
+  int64_t width() const {
+    return blocking::roundUp(std::max<int64_t>(p.m, fewestColumns), 16);
+  }
 
   const GemmDesc &p;
   GemmPacking packing;

@@ -1,21 +1,17 @@
-// Copies and transpositions of 16 x 16 elements of 32 bits. Compiled for
-// x86-64-v4, whatever the rest is compiled for: include nothing here that has
-// inline functions others share.
+// Copies and transpositions of blocks of 16 x 16 (AVX2: 8 x 8) elements of 32
+// bits. Compiled for x86-64-v3 and -v4, whatever the rest is compiled for:
+// include nothing here that has inline functions others share.
 #include "runtime/simd/Pack.h"
 
-#include <immintrin.h>
+#include "runtime/simd/PackLanes.h"
 
-namespace shardc::runtime::simd::pack {
 namespace {
-
-inline __mmask16 maskOf(int64_t count) {
-  return count >= 16 ? __mmask16(0xffff) : __mmask16((1u << count) - 1);
-}
+namespace pack {
 
 /// Sources are read in short runs, which the processor's own prefetching
-/// misses: rows are prefetched this many rows ahead. An address behind the
+/// misses: rows are prefetched a block ahead. An address behind the
 /// matrix does no harm.
-constexpr int64_t rowsAhead = 16;
+constexpr int64_t rowsAhead = lanes;
 /// Rows are prefetched less far ahead where runs are long, so that they are
 /// still in the cache when they are read.
 constexpr int64_t longRowsAhead = 2, longRow = 192; // elements
@@ -26,92 +22,42 @@ inline void prefetch(const S *from, int64_t fromStride,
                _MM_HINT_T0);
 }
 
-/// 16 elements as 32 bits each: floats, or what they are called below.
-inline __m512i load(const float *from, __mmask16 mask) {
-  return _mm512_maskz_loadu_epi32(mask, from);
-}
-inline __m512i load(const BFloat16 *from, __mmask16 mask) {
-  return _mm512_slli_epi32(
-      _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, from)), 16);
-}
-inline __m512i load(const Float16 *from, __mmask16 mask) {
-  return _mm512_castps_si512(
-      _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(mask, from)));
-}
-
-/// Rows become columns.
-inline void transpose16(__m512i (&v)[16]) {
-  __m512i t[16];
-#pragma unroll
-  for (int i = 0; i < 8; ++i) {
-    t[2 * i] = _mm512_unpacklo_epi32(v[2 * i], v[2 * i + 1]);
-    t[2 * i + 1] = _mm512_unpackhi_epi32(v[2 * i], v[2 * i + 1]);
-  }
-  // Within each 128 bits: columns 0 to 3 of the rows 4 i to 4 i + 3.
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    v[4 * i] = _mm512_unpacklo_epi64(t[4 * i], t[4 * i + 2]);
-    v[4 * i + 1] = _mm512_unpackhi_epi64(t[4 * i], t[4 * i + 2]);
-    v[4 * i + 2] = _mm512_unpacklo_epi64(t[4 * i + 1], t[4 * i + 3]);
-    v[4 * i + 3] = _mm512_unpackhi_epi64(t[4 * i + 1], t[4 * i + 3]);
-  }
-  // The 4 x 4 blocks of 128 bits.
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    t[i] = _mm512_shuffle_i32x4(v[i], v[4 + i], 0x88);
-    t[4 + i] = _mm512_shuffle_i32x4(v[8 + i], v[12 + i], 0x88);
-    t[8 + i] = _mm512_shuffle_i32x4(v[i], v[4 + i], 0xdd);
-    t[12 + i] = _mm512_shuffle_i32x4(v[8 + i], v[12 + i], 0xdd);
-  }
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    v[i] = _mm512_shuffle_i32x4(t[i], t[4 + i], 0x88);
-    v[8 + i] = _mm512_shuffle_i32x4(t[i], t[4 + i], 0xdd);
-    v[4 + i] = _mm512_shuffle_i32x4(t[8 + i], t[12 + i], 0x88);
-    v[12 + i] = _mm512_shuffle_i32x4(t[8 + i], t[12 + i], 0xdd);
-  }
-}
-
-/// to[c, r] = rowOf(r, c, ...), 32 bits each. Source rows are read along, 16 at
-/// a time.
+/// to[c, r] = loadRow(r, c), 32 bits each. Source rows are read along, a
+/// register at a time.
 template <typename Load>
 inline void transposeBlocks(uint32_t *to, int64_t toStride, int64_t rows,
                             int64_t columns, Load &&loadRow) {
-  for (int64_t row = 0; row < rows; row += 16) {
-    __mmask16 ofRows = maskOf(rows - row);
-    for (int64_t column = 0; column < columns; column += 16) {
-      __m512i v[16];
-      if (rows - row >= 16) {
+  for (int64_t row = 0; row < rows; row += lanes) {
+    Mask ofRows = maskOf(rows - row);
+    for (int64_t column = 0; column < columns; column += lanes) {
+      Words v[lanes];
+      if (rows - row >= lanes) {
 #pragma unroll
-        for (int i = 0; i < 16; ++i)
+        for (int64_t i = 0; i < lanes; ++i)
           v[i] = loadRow(row + i, column);
       } else {
-        for (int i = 0; i < 16; ++i)
-          v[i] = row + i < rows ? loadRow(row + i, column)
-                                : _mm512_setzero_si512();
+        for (int64_t i = 0; i < lanes; ++i)
+          v[i] = row + i < rows ? loadRow(row + i, column) : zeros();
       }
-      transpose16(v);
+      transposeLanes(v);
       uint32_t *target = to + column * toStride + row;
-      if (columns - column >= 16) {
+      if (columns - column >= lanes) {
 #pragma unroll
-        for (int i = 0; i < 16; ++i)
-          _mm512_mask_storeu_epi32(target + i * toStride, ofRows, v[i]);
+        for (int64_t i = 0; i < lanes; ++i)
+          store(target + i * toStride, ofRows, v[i]);
       } else {
-        alignas(64) uint32_t block[16][16];
 #pragma unroll
-        for (int i = 0; i < 16; ++i)
-          _mm512_store_si512(block[i], v[i]);
-        for (int64_t i = 0; i < columns - column; ++i)
-          _mm512_mask_storeu_epi32(target + i * toStride, ofRows,
-                                   _mm512_load_si512(block[i]));
+        for (int64_t i = 0; i < lanes; ++i)
+          if (i < columns - column)
+            store(target + i * toStride, ofRows, v[i]);
       }
     }
   }
 }
 
 template <typename S>
-inline void transposeOf(float *to, int64_t toStride, const S *from,
-                        int64_t fromStride, int64_t rows, int64_t columns) {
+void transpose(float *to, int64_t toStride, const S *from, int64_t fromStride,
+               int64_t rows, int64_t columns) {
   transposeBlocks(reinterpret_cast<uint32_t *>(to), toStride, rows, columns,
                   [&](int64_t row, int64_t column) {
                     const S *source = from + row * fromStride + column;
@@ -121,57 +67,45 @@ inline void transposeOf(float *to, int64_t toStride, const S *from,
 }
 
 template <typename S>
-inline void copyOf(float *to, int64_t toStride, const S *from,
-                   int64_t fromStride, int64_t rows, int64_t columns) {
+void copy(float *to, int64_t toStride, const S *from, int64_t fromStride,
+          int64_t rows, int64_t columns) {
+  constexpr int64_t atOnce = 4 * lanes;
   int64_t ahead = columns >= longRow ? longRowsAhead : rowsAhead;
   for (int64_t row = 0; row < rows; ++row) {
     const S *source = from + row * fromStride;
     float *target = to + row * toStride;
     int64_t column = 0;
-    for (; column + 64 <= columns; column += 64) {
-      for (int64_t i = 0; i < 64; i += 64 / int64_t(sizeof(S)))
+    for (; column + atOnce <= columns; column += atOnce) {
+      for (int64_t i = 0; i < atOnce; i += 64 / int64_t(sizeof(S)))
         prefetch(source + column + i, fromStride, ahead);
-      __m512i a = load(source + column, 0xffff);
-      __m512i b = load(source + column + 16, 0xffff);
-      __m512i c = load(source + column + 32, 0xffff);
-      __m512i d = load(source + column + 48, 0xffff);
-      _mm512_storeu_si512(target + column, a);
-      _mm512_storeu_si512(target + column + 16, b);
-      _mm512_storeu_si512(target + column + 32, c);
-      _mm512_storeu_si512(target + column + 48, d);
+      Mask all = maskOf(lanes);
+      Words a = load(source + column, all);
+      Words b = load(source + column + lanes, all);
+      Words c = load(source + column + 2 * lanes, all);
+      Words d = load(source + column + 3 * lanes, all);
+      store(target + column, all, a);
+      store(target + column + lanes, all, b);
+      store(target + column + 2 * lanes, all, c);
+      store(target + column + 3 * lanes, all, d);
     }
-    for (; column < columns; column += 16) {
-      __mmask16 mask = maskOf(columns - column);
-      _mm512_mask_storeu_epi32(target + column, mask,
-                               load(source + column, mask));
+    for (; column < columns; column += lanes) {
+      Mask mask = maskOf(columns - column);
+      store(target + column, mask, load(source + column, mask));
     }
   }
 }
+
+#ifdef __AVX512F__
 
 /// 16 elements of two rows: pairs. `second` null: zeros.
-inline __m512i loadPairs(const BFloat16 *first, const BFloat16 *second,
-                         __mmask16 mask) {
-  __m512i low = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, first));
+inline Words loadPairs(const BFloat16 *first, const BFloat16 *second,
+                       Mask mask) {
+  Words low = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, first));
   if (!second)
     return low;
-  __m512i high = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, second));
+  Words high = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, second));
   return _mm512_or_si512(low, _mm512_slli_epi32(high, 16));
 }
-
-} // namespace
-
-#define SHARDC_PACK(S)                                                         \
-  void copy(float *to, int64_t toStride, const S *from, int64_t fromStride,    \
-            int64_t rows, int64_t columns) {                                   \
-    copyOf(to, toStride, from, fromStride, rows, columns);                     \
-  }                                                                            \
-  void transpose(float *to, int64_t toStride, const S *from,                   \
-                 int64_t fromStride, int64_t rows, int64_t columns) {          \
-    transposeOf(to, toStride, from, fromStride, rows, columns);                \
-  }
-SHARDC_PACK(float)
-SHARDC_PACK(BFloat16)
-SHARDC_PACK(Float16)
 
 void copyDepth(BFloat16 *to, int64_t toStride, const BFloat16 *from,
                int64_t fromStride, int64_t rows, int64_t depth) {
@@ -199,12 +133,12 @@ void copyPairs(BFloat16 *to, int64_t toStride, const BFloat16 *from,
     const BFloat16 *second = row + 1 < depth ? first + fromStride : nullptr;
     uint32_t *target = pairs + row / 2 * toStride;
     for (int64_t column = 0; column < columns; column += 16) {
-      __mmask16 mask = maskOf(columns - column);
+      Mask mask = maskOf(columns - column);
       if (column % 32 == 0) {
         prefetch(first + column, fromStride);
         prefetch(first + fromStride + column, fromStride);
       }
-      _mm512_mask_storeu_epi32(
+      store(
           target + column, mask,
           loadPairs(first + column, second ? second + column : nullptr, mask));
     }
@@ -237,4 +171,26 @@ void transposeDepth(BFloat16 *to, int64_t toStride, const BFloat16 *from,
       });
 }
 
-} // namespace shardc::runtime::simd::pack
+#endif
+
+} // namespace pack
+} // namespace
+
+namespace shardc::runtime::simd::SHARDC_SIMD_LEVEL {
+
+extern const PackLoops<float> packFloatTable;
+extern const PackLoops<BFloat16> packBFloat16Table;
+extern const PackLoops<Float16> packFloat16Table;
+const PackLoops<float> packFloatTable{pack::copy<float>,
+                                      pack::transpose<float>};
+const PackLoops<BFloat16> packBFloat16Table{pack::copy<BFloat16>,
+                                            pack::transpose<BFloat16>};
+const PackLoops<Float16> packFloat16Table{pack::copy<Float16>,
+                                          pack::transpose<Float16>};
+#ifdef __AVX512F__
+extern const PackPairLoops packPairTable;
+const PackPairLoops packPairTable{pack::copyDepth, pack::transposeDepth,
+                                  pack::copyPairs, pack::transposePairs};
+#endif
+
+} // namespace shardc::runtime::simd::SHARDC_SIMD_LEVEL

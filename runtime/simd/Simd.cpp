@@ -1,6 +1,8 @@
 // Which build of the inner loops this processor runs.
 #include "runtime/simd/Simd.h"
 #include "runtime/simd/Draws.h"
+#include "runtime/simd/Level.h"
+#include "runtime/simd/Pack.h"
 
 using namespace shardc::runtime;
 using namespace shardc::runtime::simd;
@@ -16,9 +18,18 @@ using namespace shardc::runtime::simd;
 SHARDC_DECLARE_LEVEL(v2)
 SHARDC_DECLARE_LEVEL(v3)
 SHARDC_DECLARE_LEVEL(v4)
+#define SHARDC_DECLARE_PACK(level)                                             \
+  namespace shardc::runtime::simd::level {                                     \
+  extern const PackLoops<float> packFloatTable;                                \
+  extern const PackLoops<BFloat16> packBFloat16Table;                          \
+  extern const PackLoops<Float16> packFloat16Table;                            \
+  extern const PackPairLoops packPairTable;                                    \
+  }
+SHARDC_DECLARE_PACK(v3)
+SHARDC_DECLARE_PACK(v4)
 
 namespace {
-struct Level {
+struct Loops {
   const Simd<float> *floats;
   const Simd<double> *doubles;
   const HalfSimd<BFloat16> *bfloat16s;
@@ -26,32 +37,41 @@ struct Level {
   const DrawLoops *draws;
 };
 
-#define SHARDC_LEVEL(level)                                                    \
+#define SHARDC_LOOPS(level)                                                    \
   {&level::floatTable, &level::doubleTable, &level::bfloat16Table,             \
    &level::float16Table, &level::drawTable}
 
-Level choose() {
-  __builtin_cpu_init();
-  if (__builtin_cpu_supports("x86-64-v4"))
-    return SHARDC_LEVEL(v4);
-  if (__builtin_cpu_supports("x86-64-v3"))
-    return SHARDC_LEVEL(v3);
-  return SHARDC_LEVEL(v2);
+const Loops &chosen() {
+  static const Loops loops = level() >= 4   ? Loops SHARDC_LOOPS(v4)
+                             : level() >= 3 ? Loops SHARDC_LOOPS(v3)
+                                            : Loops SHARDC_LOOPS(v2);
+  return loops;
 }
-const Level &level() {
-  static const Level chosen = choose();
-  return chosen;
+
+template <typename S>
+const PackLoops<S> &chosen(const PackLoops<S> &v3, const PackLoops<S> &v4) {
+  return level() >= 4 ? v4 : v3;
 }
 } // namespace
 
 namespace shardc::runtime::simd {
-template <> const Simd<float> &loops<float>() { return *level().floats; }
-template <> const Simd<double> &loops<double>() { return *level().doubles; }
+template <> const Simd<float> &loops<float>() { return *chosen().floats; }
+template <> const Simd<double> &loops<double>() { return *chosen().doubles; }
 template <> const HalfSimd<BFloat16> &halfLoops<BFloat16>() {
-  return *level().bfloat16s;
+  return *chosen().bfloat16s;
 }
 template <> const HalfSimd<Float16> &halfLoops<Float16>() {
-  return *level().float16s;
+  return *chosen().float16s;
 }
-const DrawLoops &drawLoops() { return *level().draws; }
+const DrawLoops &drawLoops() { return *chosen().draws; }
+template <> const PackLoops<float> &packLoops<float>() {
+  return chosen(v3::packFloatTable, v4::packFloatTable);
+}
+template <> const PackLoops<BFloat16> &packLoops<BFloat16>() {
+  return chosen(v3::packBFloat16Table, v4::packBFloat16Table);
+}
+template <> const PackLoops<Float16> &packLoops<Float16>() {
+  return chosen(v3::packFloat16Table, v4::packFloat16Table);
+}
+const PackPairLoops &packPairLoops() { return v4::packPairTable; }
 } // namespace shardc::runtime::simd

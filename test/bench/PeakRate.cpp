@@ -1,6 +1,8 @@
 // Chains of fused multiply-adds, enough of them to fill the pipelines.
 #include "test/bench/PeakRate.h"
 
+#include "runtime/simd/Level.h"
+
 #include <chrono>
 
 namespace {
@@ -29,9 +31,8 @@ __attribute__((target("avx2,fma"), noinline)) float round256(float seed) {
 } // namespace
 
 double peakRate(double duration) {
-  __builtin_cpu_init();
-  bool is512 = __builtin_cpu_supports("avx512f");
-  if (!is512 && !__builtin_cpu_supports("fma"))
+  bool is512 = shardc::runtime::simd::level() >= 4;
+  if (shardc::runtime::simd::level() < 3)
     return 0;
   // Neither comes from, nor goes, where the compiler can see it.
   volatile float seed = 0.999f, result;

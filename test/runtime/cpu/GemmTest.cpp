@@ -3,6 +3,7 @@
 #include "runtime/cpu/Gemm.h"
 #include "runtime/base/ThreadPool.h"
 #include "runtime/cpu/TiledGemm.h"
+#include "runtime/simd/Level.h"
 #include "test/runtime/TestTensor.h"
 
 #include "gtest/gtest.h"
@@ -170,7 +171,7 @@ TYPED_TEST(GemmOf, BatchesMatchSingleProducts) {
 
 /// The processor's own fused multiply-add, of which TiledGemm.h says every
 /// element is one chain: no cut of any kind may change a bit. It runs where the
-/// processor has AVX-512 alone; built for one without FMA every step were a call.
+/// processor has AVX2 alone; built for one without FMA every step were a call.
 [[gnu::target("fma")]] void expectChains(const Case &of, int workers = 3) {
   Product<float> product(of);
   ThreadPool pool(workers, false);
@@ -195,7 +196,7 @@ TYPED_TEST(GemmOf, BatchesMatchSingleProducts) {
 
 TEST(Gemm, ElementsAreChainsOfMultiplyAddsWhereKernelsAreGenerated) {
   if (!runsTiledGemm())
-    GTEST_SKIP() << "OpenBLAS multiplies here: no AVX-512, or SHARDC_GEMM";
+    GTEST_SKIP() << "OpenBLAS multiplies here: no AVX2, or SHARDC_GEMM";
   for (bool transposeA : {false, true})
     for (bool transposeB : {false, true})
       for (bool accumulate : {false, true})
@@ -211,32 +212,45 @@ TEST(Gemm, ElementsAreChainsOfMultiplyAddsWhereKernelsAreGenerated) {
   // Blocks of one thread, the last one narrower than kernels are.
   expectChains({800, 70, 400, true, true, true}, 1);
   expectChains({390, 65545, 3}, 1);
+  // Few rows of b where it lies, and rows of b that crowd the sets of a cache.
+  for (int64_t rows : {3, 8, 12, 32, 61})
+    expectChains({rows, 1024, 70, false, false, rows == 12, rows == 32});
 }
+
+/// Runs tests of this program again under `environment`: all of them, whatever
+/// part of the tests this process runs.
+void expectPasses(const std::string &environment, const std::string &filter) {
+  std::string self = std::filesystem::read_symlink("/proc/self/exe");
+  std::string command = "GTEST_TOTAL_SHARDS=1 GTEST_SHARD_INDEX=0 " +
+                        environment + " '" + self + "' --gtest_filter='" +
+                        filter + "' > /dev/null";
+  EXPECT_EQ(std::system(command.c_str()), 0) << command;
+}
+constexpr const char *allOfFloat32 = "GemmOf/0.*:HalfGemmOf/*:Gemm.Names*";
 
 // Kernels that this processor would not choose by itself.
 TEST(Gemm, OpenBlasPassesTheSameTests) {
-  if (std::getenv("SHARDC_GEMM"))
-    GTEST_SKIP() << "is what SHARDC_GEMM chose";
-  __builtin_cpu_init();
-  std::string self = std::filesystem::read_symlink("/proc/self/exe");
-  for (const char *core : {"SHARDC_OPENBLAS_CORETYPE=Haswell", ""}) {
-    if (*core && !__builtin_cpu_supports("avx2"))
-      continue;
-    // All of them, whatever part of the tests this process runs.
-    std::string command =
-        std::string("GTEST_TOTAL_SHARDS=1 GTEST_SHARD_INDEX=0 ") +
-        "SHARDC_GEMM=openblas " + core + " '" + self +
-        "' --gtest_filter='GemmOf/0.*:HalfGemmOf/0.*:Gemm.Names*'"
-        " > /dev/null";
-    EXPECT_EQ(std::system(command.c_str()), 0) << command;
-  }
+  if (std::getenv("SHARDC_GEMM") || std::getenv("SHARDC_CPU"))
+    GTEST_SKIP() << "is what the environment chose";
+  if (simd::processorLevel() >= 3)
+    expectPasses("SHARDC_GEMM=openblas SHARDC_OPENBLAS_CORETYPE=Haswell",
+                 allOfFloat32);
+  expectPasses("SHARDC_GEMM=openblas", allOfFloat32);
+}
+
+TEST(Gemm, FewerInstructionsPassTheSameTests) {
+  if (std::getenv("SHARDC_GEMM") || std::getenv("SHARDC_CPU"))
+    GTEST_SKIP() << "is what the environment chose";
+  expectPasses("SHARDC_CPU=x86-64-v2", allOfFloat32);
+  if (simd::processorLevel() > 3)
+    expectPasses("SHARDC_CPU=x86-64-v3",
+                 std::string(allOfFloat32) + ":Gemm.Elements*");
 }
 
 TEST(Gemm, NamesItsLibrary) {
   const char *wanted = std::getenv("SHARDC_GEMM");
-  __builtin_cpu_init();
-  bool isOpenBlas = !__builtin_cpu_supports("x86-64-v4") ||
-                    (wanted && std::string(wanted) == "openblas");
+  bool isOpenBlas =
+      simd::level() < 3 || (wanted && std::string(wanted) == "openblas");
   EXPECT_EQ(std::string(gemmLibrary())
                 .rfind(isOpenBlas ? "OpenBLAS " : "libxsmm ", 0),
             0u)

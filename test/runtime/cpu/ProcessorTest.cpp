@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 using namespace shardc::runtime;
 
 TEST(Processor, LevelsAreKnownByName) {
@@ -15,4 +17,16 @@ TEST(Processor, LevelsAreKnownByName) {
   EXPECT_NO_THROW(checkProcessor(""));
   if (!__builtin_cpu_supports("x86-64-v4"))
     EXPECT_THROW(checkProcessor("znver4"), Error);
+}
+
+TEST(Processor, FewerInstructionsMayBeAskedFor) {
+  for (const char *name : {"x86-64-v1", "haswell", "3"}) {
+    setenv("SHARDC_CPU", name, 1);
+    EXPECT_THROW(checkProcessor(""), Error) << name;
+  }
+  for (const char *name : {"x86-64-v2", ""}) {
+    setenv("SHARDC_CPU", name, 1);
+    EXPECT_NO_THROW(checkProcessor("")) << name;
+  }
+  unsetenv("SHARDC_CPU");
 }
