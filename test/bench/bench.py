@@ -37,7 +37,7 @@ import micro
 import processes
 import scaling
 from fsdp2_peer import KINDS, tcmalloc, wants_tcmalloc
-from machine import describe, failed
+from machine import describe, failed, hold_instructions
 from report import HEADER, Result, print_targets
 from sides import LOSS_TOLERANCE, has_torch, loss_mismatch, sides
 from workloads import QUICK, ROOT, WORKLOADS, Prepared
@@ -158,6 +158,12 @@ def arguments():
     parser.add_argument(
         "--folder", help="keeps initial values, batches and trainers here for the next run"
     )
+    parser.add_argument(
+        "--cpu",
+        choices=["native", "x86-64-v3"],
+        default="native",
+        help="x86-64-v3: both sides use AVX2 and no AVX-512 (not what torch.compile writes)",
+    )
     parser.add_argument("--json", metavar="FILE", help="write every figure of every run")
     parser.add_argument("--no-compile", action="store_true", help="leave out the compile section")
     parser.add_argument("--no-micro", action="store_true", help="leave out the micro section")
@@ -205,6 +211,7 @@ def arguments():
 
 def main():
     a = arguments()
+    hold_instructions(a.cpu)
     torch = not a.no_peer and has_torch()
     peers = (a.peer or ["eager"]) if torch else []
     if not torch:
@@ -218,7 +225,7 @@ def main():
         )
     elif any(map(wants_tcmalloc, peers)) and not tcmalloc():
         print("the peer runs without tcmalloc: Debian's libtcmalloc-minimal4 has it")
-    figures, targets = {"machine": describe(), "quick": a.quick}, []
+    figures, targets = {"machine": describe(), "quick": a.quick, "cpu": a.cpu}, []
     with tempfile.TemporaryDirectory() as temporary:
         folder = os.path.abspath(a.folder or temporary)
         os.makedirs(folder, exist_ok=True)

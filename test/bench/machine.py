@@ -49,6 +49,23 @@ def failed(message):
     sys.exit(1)
 
 
+def hold_instructions(cpu):
+    """Every program that is run from now on uses at most those of `cpu`: the environment says so
+    to the trainer's loops and products, to PyTorch, oneDNN and MKL."""
+    if cpu == "x86-64-v3":
+        os.environ.update(
+            SHARDC_CPU=cpu,
+            ATEN_CPU_CAPABILITY="avx2",
+            ONEDNN_MAX_CPU_ISA="AVX2",
+            MKL_ENABLE_INSTRUCTIONS="AVX2",
+        )
+
+
+def held_cpu():
+    """What shardc compiles for: its --cpu."""
+    return os.environ.get("SHARDC_CPU", "native")
+
+
 def run(*words, **environment):
     """To the end; a failure ends the bench with the program's own last lines."""
     words = [str(w) for w in words]

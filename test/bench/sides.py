@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 from fsdp2_peer import is_single
-from machine import BIN, failed, gemm_rate, run, wait_until_idle
+from machine import BIN, failed, gemm_rate, held_cpu, run, wait_until_idle
 from workloads import LEARNING
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -85,6 +85,8 @@ class Shardc(Side):
             LOSS,
             "--precision",
             precision,
+            "--cpu",
+            held_cpu(),
             "--init",
             "random",
             "--quiet",
