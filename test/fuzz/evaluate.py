@@ -33,7 +33,8 @@ def step_noise(value, key, relative):
     if relative == 0 or not isinstance(value, np.ndarray) or value.dtype.kind != "f":
         return value
     numbers = np.random.default_rng(key)
-    return value * (1 + relative * numbers.uniform(-1, 1, value.shape).astype(value.dtype))
+    errors = relative * numbers.uniform(-1, 1, value.shape).astype(value.dtype)
+    return np.asarray(value * (1 + errors))  # of a scalar numpy makes no array
 
 
 class Written:
