@@ -217,7 +217,7 @@ def StepWriteInPlace : Pass<"step-write-in-place", "::mlir::ModuleOp"> {
 }
 
 def StepOffload : Pass<"step-offload", "::mlir::ModuleOp"> {
-  let summary = "master weights, optimizer state and activations lie in the pool host";
+  let summary = "optimizer state, parameters and activations lie in the pool host";
   let description = [{
     Needs: a step.plan of `step-lower`, and `offload` of what passes/options/OffloadOption.h says;
     with `none` it changes nothing, and with `auto` where what is alive at once takes at most
@@ -297,7 +297,8 @@ def StepOffload : Pass<"step-offload", "::mlir::ModuleOp"> {
     optimizer's phase begins, behind the last gradient. What is computed of each element is what it
     was. Units that are updated in backward have parts of two milliseconds' transfers, if that
     is more, which begin to come with backward; a part is updated where by the machine's times it
-    has come, so that what backward computes hides transfers, and its gradient waits for it.
+    has come, so that what backward computes hides transfers, and its gradient waits for it; but
+    before the second unit behind it has its gradients.
 
     An activation that is read in backward goes behind the last entry of forward that
     touches it, and comes back in time for the first one of backward. By the machine's times it is
@@ -309,7 +310,7 @@ def StepOffload : Pass<"step-offload", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"offload", "offload", "std::string", "\"none\"",
-      "none, auto, optimizer[=SIZE], activations[=SIZE]">,
+      "none, auto, optimizer[=SIZE], activations[=SIZE], parameters[=SIZE]">,
     Option<"cluster", "cluster", "std::string", "\"cpu\"",
       "the machine: a name that is built in, or a TOML file">,
     Option<"memoryLimit", "memory-limit", "std::string", "\"\"",
@@ -366,7 +367,7 @@ def StepSchedule : Pass<"step-schedule", "::mlir::ModuleOp"> {
 }
 
 def StepStageParameters : Pass<"step-stage-parameters", "::mlir::ModuleOp"> {
-  let summary = "slices of parameters that lie in the pool host come before they are gathered";
+  let summary = "parameters that lie in the pool host come before they are gathered or read";
   let description = [{
     Needs: a step.plan of `step-offload`, whose gathers have their places (`step-schedule`).
 
@@ -411,9 +412,11 @@ def StepStageParameters : Pass<"step-stage-parameters", "::mlir::ModuleOp"> {
     }
     ```
     A slice takes the last time before its gather in which the link from the host is free, by the
-    machine's times; where that never is, it begins to come when the gather before it has begun. It
-    has room until its gather has ended. Gathers that `step-schedule` holds on to, or that bring
-    what was kept of a unit, stay as they are.
+    machine's times, but none before the need two places ahead; where that never is, it begins to
+    come when the need before it has begun. It has room until its gather has ended. Gathers that
+    `step-schedule` holds on to, or that bring what was kept of a unit, stay as they are. Where a
+    unit is not gathered, entries that read it read what came: all those between which no pause is
+    longer than a transfer.
 
     Why here: a slice that came before gathers have their places would be held until they begin.
   }];

@@ -29,7 +29,24 @@ int64_t leastBytes(step::PlanOp plan) {
       own += step::mostAlive(lifetimes);
     most = std::max(most, own);
   }
+  // Parameters that have left will have room, too: those of a unit or two
+  // beside those that are used.
+  SmallVector<int64_t> staged;
+  for (auto storage : plan.getBody().front().getOps<step::StorageOp>())
+    if (offload::isOnHost(storage.getParameters()))
+      staged.push_back(static_cast<int64_t>(
+          storage.getParameters().getDefiningOp<step::BufferOp>().getBytes()));
+  llvm::sort(staged, std::greater<>());
+  for (int64_t bytes : ArrayRef(staged).take_front(3))
+    most += bytes;
   return step::persistentBytes(plan) + most;
+}
+
+step::ProgramOp trainProgram(step::PlanOp plan) {
+  for (auto program : plan.getBody().front().getOps<step::ProgramOp>())
+    if (program.getName() == "train")
+      return program;
+  return {};
 }
 
 struct StepOffload : impl::StepOffloadBase<StepOffload> {
@@ -52,16 +69,23 @@ struct StepOffload : impl::StepOffloadBase<StepOffload> {
     auto limit = machine->poolLimit(memoryLimit);
     if (!limit)
       return fail(limit.takeError());
-    for (auto plan : getOperation().getOps<step::PlanOp>()) {
+    for (step::PlanOp plan :
+         llvm::to_vector(getOperation().getOps<step::PlanOp>())) {
+      if (option->isAuto) {
+        if (failed(fit(plan, *machine, static_cast<int64_t>(*limit))))
+          return signalPassFailure();
+        continue;
+      }
       if (option->parameters &&
-          failed(offload::offloadParameters(plan, option->parameters)))
+          !offload::offloadParameters(plan, option->parameters, *machine)) {
+        getOperation().emitError(
+            "--offload parameters: no rank has parameters that it updates "
+            "alone; give --strategy full, --master float32, and an optimizer "
+            "other than muon");
         return signalPassFailure();
-      for (auto program : plan.getBody().front().getOps<step::ProgramOp>())
-        if (program.getName() == "train" &&
-            failed(
-                option->isAuto
-                    ? fit(plan, program, *machine, static_cast<int64_t>(*limit))
-                    : offloadBytes(plan, program, *machine, *option)))
+      }
+      if (step::ProgramOp train = trainProgram(plan))
+        if (failed(offloadBytes(plan, train, *machine, *option)))
           return signalPassFailure();
     }
   }
@@ -84,8 +108,32 @@ struct StepOffload : impl::StepOffloadBase<StepOffload> {
         .run(option.optimizer);
   }
 
+  /// Takes out of a plan what is too much for a limit. What comes back has room
+  /// beside what stays, and gradients wait for it: where that is known, and too
+  /// much, more leaves.
+  LogicalResult fit(step::PlanOp plan, const Cluster &machine, int64_t limit) {
+    if (!trainProgram(plan))
+      return success();
+    constexpr int most = 8;
+    int64_t room = 0;
+    for (int tried = 1;; ++tried) {
+      OpBuilder builder(plan);
+      auto copy = cast<step::PlanOp>(builder.clone(*plan));
+      if (failed(fit(copy, trainProgram(copy), machine, limit - room)))
+        return failure();
+      int64_t over = leastBytes(copy) - limit;
+      if (over <= 0 || tried == most) {
+        plan.erase();
+        return success();
+      }
+      copy.erase();
+      room += room + over;
+    }
+  }
+
   /// Takes out activations that cost no time, then of the optimizer what is
-  /// still too much, then activations that compute waits for.
+  /// still too much, with parameters where that is not enough, then activations
+  /// that compute waits for.
   LogicalResult fit(step::PlanOp plan, step::ProgramOp program,
                     const Cluster &machine, int64_t limit) {
     int64_t over = leastBytes(plan) - limit;
@@ -102,6 +150,8 @@ struct StepOffload : impl::StepOffloadBase<StepOffload> {
       offload::OptimizerStaging optimizer(plan, program, machine, link,
                                           partBytes);
       int64_t bytes = optimizer.bytesToSave(over);
+      if (bytes < over)
+        offload::offloadParameters(plan, OffloadOption::all, machine);
       if (bytes > 0 && failed(optimizer.run(bytes)))
         return failure();
     }

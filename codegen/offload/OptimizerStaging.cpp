@@ -11,6 +11,9 @@ namespace shardc::offload {
 
 /// So many parts have room at once: one is updated while the next one comes.
 static constexpr size_t depth = 2;
+/// Before so many further units have their gradients in backward, a unit is
+/// updated.
+static constexpr size_t mostWaiting = 2;
 /// Parts begin at multiples of so many elements, which are whole blocks of a
 /// disk in every type.
 static constexpr int64_t elementMultiple = 4096;
@@ -165,8 +168,7 @@ void OptimizerStaging::update(OpBuilder &builder, Part &part) {
         viewOf(builder, kept.buffer, part.begin, part.elements, kept.type)));
 }
 
-void OptimizerStaging::place(const TimedEntries &entries,
-                             Insertions &insertions) {
+void OptimizerStaging::place(TimedEntries &entries, Insertions &insertions) {
   // Other ranks get the updates from here on.
   size_t end = 0;
   while (end < entries.size() &&
@@ -196,7 +198,13 @@ void OptimizerStaging::place(const TimedEntries &entries,
     if (index >= depth)
       takeNext();
     updated = std::max({updated, coming[index].end, entries.timeAt(step)});
-    size_t at = std::min(end, std::max(step, entries.firstFrom(updated)));
+    size_t last = end;
+    if (size_t other = llvm::find(steps, part.step) - steps.begin();
+        other + mostWaiting < steps.size())
+      last = std::min(last, entries.placeOf(steps[other + mostWaiting]));
+    size_t at = std::min(last, std::max(step, entries.firstFrom(updated)));
+    if (double early = updated - entries.timeAt(at); early > 0)
+      entries.delay(at, early);
     timeline::Span going = link.first(HostLink::ToHost, updated, part.bytes());
     link.take(HostLink::ToHost, going);
     // It is queued behind the transfer before, which it then follows at once.

@@ -54,8 +54,9 @@ private:
   size_t beginOfOptimizer(const TimedEntries &entries) const;
   /// Says when parts come, are updated and go: a part comes when the one
   /// `depth` before it has gone, and is updated behind the first entry at which
-  /// it can be. What backward computes in between hides transfers.
-  void place(const TimedEntries &entries, Insertions &insertions);
+  /// it can be. What backward computes in between hides transfers; where it is
+  /// faster than they are it waits, or gradients would pile up.
+  void place(TimedEntries &entries, Insertions &insertions);
   void load(mlir::OpBuilder &builder, Part &part);
   void update(mlir::OpBuilder &builder, Part &part);
 

@@ -1,4 +1,5 @@
-// Parameters in the pool host: a rank's slice of a unit comes to be gathered.
+// Parameters in the pool host: what a rank has of a unit comes to be gathered,
+// or to be read.
 #ifndef SHARDC_CODEGEN_OFFLOAD_PARAMETERSTAGING_H
 #define SHARDC_CODEGEN_OFFLOAD_PARAMETERSTAGING_H
 
@@ -7,14 +8,17 @@
 
 namespace shardc::offload {
 
-/// Lets the slices of units leave, of at most `mostBytes`: of those that are
-/// gathered wherever they are used, and that the rank updates itself, in the
-/// order of their first gathers. Emits an error where there is none of them.
-mlir::LogicalResult offloadParameters(step::PlanOp plan, int64_t mostBytes);
+/// Lets parameters of units leave, at most `mostBytes` of them: of those that
+/// are gathered wherever they are used, or whole on the rank, and that it
+/// updates itself, in the order of their first uses. What is not trained leaves
+/// where its transfers repay their latency. Returns whether anything may.
+bool offloadParameters(step::PlanOp plan, int64_t mostBytes,
+                       const Cluster &cluster);
 
-/// Brings the slices that have left before each gather of them. Gathers have
-/// their places by then: each slice takes the last time in which the link is
-/// free, or the beginning of the program.
+/// Brings what has left before each gather of it, and before each run of
+/// entries that read it with no longer pauses between them than a transfer
+/// takes. Entries have their places by then: everything takes the last time in
+/// which the link is free, or the time behind the need before it.
 void stageParameters(step::PlanOp plan, step::ProgramOp program,
                      const Cluster &cluster);
 

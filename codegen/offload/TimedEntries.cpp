@@ -31,6 +31,11 @@ TimedEntries::TimedEntries(step::ProgramOp program, const Cluster &cluster) {
     places[entry] = place;
 }
 
+void TimedEntries::delay(size_t place, double seconds) {
+  for (double &time : MutableArrayRef(times).drop_front(place))
+    time += seconds;
+}
+
 size_t TimedEntries::firstFrom(double time) const {
   return std::min<size_t>(size(),
                           llvm::lower_bound(times, time) - times.begin());

@@ -28,6 +28,8 @@ public:
   /// When it begins, in seconds since the program began; of size(): when it
   /// ends.
   double timeAt(size_t place) const { return times[place]; }
+  /// Lets everything from a place on begin so much later.
+  void delay(size_t place, double seconds);
   /// The first place that is not before `time`, and the last one that is not
   /// behind it.
   size_t firstFrom(double time) const;

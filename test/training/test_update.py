@@ -121,6 +121,9 @@ class EqualBits(UpdateTest):
     def test_state_in_a_file(self):
         for what in ("optimizer", "optimizer,activations=1GB"):
             self.check("gpt2-tiny", "2", "bf16", "--offload", what, disk=True)
+        flags = ("--units", "block", "--offload", "parameters,optimizer")
+        for mesh in ("1", "2"):
+            self.check("gpt2-tiny", mesh, "float32", *flags, disk=True)
 
     def test_emulated_gpus(self):
         both = ("--offload", "optimizer,activations=1GB")
@@ -152,14 +155,14 @@ class Defects(UpdateTest):
 
 
 class Memory(UpdateTest):
-    def plan(self, *flags):
+    def plan(self, *flags, mesh=8):
         report, model = self.path("r.json"), self.path("8b.onnx")
         if not os.path.exists(model):
             packed = os.path.join(FOLDER, "s1-llama31-8b", "model.onnx.xz")
             command(sys.executable, os.path.join(FOLDER, "unpack.py"), packed, model)
         words = [SHARDC, model, "--dim", "batch=1", "--dim", "sequence=8192", "--init", "random"]
         words += ["--loss", "cross-entropy:logits=logits,labels=labels,shift=1", "--quiet"]
-        words += ["--mesh", 8, "--target", "cuda:sm_90", "--cluster", "dgx-h100"]
+        words += ["--mesh", mesh, "--target", "cuda:sm_90", "--cluster", "dgx-h100"]
         words += ["--precision", "bf16", "--report", report]
         command(*words, "-o", self.path("t"), *flags)
         with open(report) as file:
@@ -174,6 +177,15 @@ class Memory(UpdateTest):
         )
         self.assertLessEqual(small["peak_bytes"], 30 * 2**30)
         self.assertLessEqual(small["step_seconds"], 1.03 * full["step_seconds"])
+
+    def test_8b_on_one_gpu_of_any_size(self):
+        """Parameters come to be read, and backward waits for updates that are slower than it."""
+        for limit in (12e9, 24e9, 80e9):
+            flags = ("--remat", "unit", "--offload", "auto", "--memory-limit", int(limit))
+            made = self.plan(*flags, *UPDATE, mesh=1)
+            self.assertLessEqual(made["peak_bytes"], limit)
+            self.assertGreater(made["live_bound_bytes"], 0.99 * made["peak_bytes"])
+            self.assertLess(made["kinds"]["gradient"], 6e9)
 
     def test_gradients_of_8b_leave_when_they_are_used(self):
         """Docs say so (docs/memory.md): in 22.0 GiB."""

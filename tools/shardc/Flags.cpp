@@ -128,7 +128,7 @@ void declareMemory(OptionTable &table, Said &said) {
       "come a part at a time to be updated; activations[=SIZE]: values "
       "that backward reads, which come back before it does, without a "
       "SIZE those that nothing waits for; parameters[=SIZE]: the rank's "
-      "slices, which come to be gathered; several, with commas between "
+      "slices, which come to be gathered or read; several, with commas between "
       "them; auto: what has to leave for a step to fit into "
       "--memory-limit, or the cluster's memory. Results have the same "
       "bits");
