@@ -199,8 +199,9 @@ void OptimizerStaging::place(TimedEntries &entries, Insertions &insertions) {
       takeNext();
     updated = std::max({updated, coming[index].end, entries.timeAt(step)});
     size_t last = end;
-    if (size_t other = llvm::find(steps, part.step) - steps.begin();
-        other + mostWaiting < steps.size())
+    size_t other = llvm::find(steps, part.step) - steps.begin();
+    bool isInBackward = !step::OptimizerStepOp(part.step).getNorm();
+    if (isInBackward && other + mostWaiting < steps.size())
       last = std::min(last, entries.placeOf(steps[other + mostWaiting]));
     size_t at = std::min(last, std::max(step, entries.firstFrom(updated)));
     if (double early = updated - entries.timeAt(at); early > 0)
