@@ -3,6 +3,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <algorithm>
 #include <functional>
 #include <limits>
 #include <map>
@@ -19,6 +20,9 @@ namespace {
 constexpr size_t mostSearched = 6000;
 // Above it, buffers that live longer than this are placed before the others.
 constexpr int64_t shortSpan = 64;
+// Where all orders take more than the bound by this part of it, others are
+// tried, for so many pairs of buffers (about half a second).
+constexpr double closeEnough = 0.005, workOfSearch = 4e8;
 
 /// The buffers that are placed so far, in the order of their offsets. A walk
 /// over all of them costs less than to keep those apart that are alive at other
@@ -61,22 +65,50 @@ private:
   std::vector<Range> ranges;
 };
 
-/// Places the buffers in this order; none once that takes `limit` bytes.
+/// Places the buffers in this order; none once that takes `limit` bytes. Then
+/// `failed` is the place in the order of the buffer that took them.
 std::optional<Placement> place(llvm::ArrayRef<Lifetime> buffers,
-                               llvm::ArrayRef<int64_t> order, int64_t limit) {
+                               llvm::ArrayRef<int64_t> order, int64_t limit,
+                               size_t *failed = nullptr) {
   Placement result;
   result.offsets.assign(buffers.size(), 0);
   PlacedBuffers placed;
-  for (int64_t buffer : order) {
+  for (auto [index, buffer] : llvm::enumerate(order)) {
     int64_t size = buffers[buffer].bytes;
     int64_t offset = placed.bestGap(buffers[buffer], size);
     result.offsets[buffer] = offset;
     result.bytes = std::max(result.bytes, offset + size);
-    if (result.bytes >= limit)
+    if (result.bytes >= limit) {
+      if (failed)
+        *failed = index;
       return std::nullopt;
+    }
     placed.insert(buffers[buffer], offset);
   }
   return result;
+}
+
+/// Tries orders in which buffers that found no room below the limit come
+/// earlier, each half way to the front, for `work` pairs of buffers; keeps what
+/// is better than `best`, until it takes `enough` bytes at most (squeaky wheel
+/// optimization: Joslin and Clements, JAIR 10, 1999).
+void improve(llvm::ArrayRef<Lifetime> buffers, llvm::SmallVector<int64_t> order,
+             int64_t enough, double work, Placement &best) {
+  while (work > 0 && best.bytes > enough) {
+    size_t failed = 0;
+    std::optional<Placement> better =
+        place(buffers, order, best.bytes, &failed);
+    size_t placed = better ? order.size() : failed + 1;
+    work -= double(placed) * double(placed) / 2 + double(order.size());
+    if (better) {
+      best = std::move(*better);
+      continue; // below that
+    }
+    if (failed == 0)
+      return;
+    std::rotate(order.begin() + failed / 2, order.begin() + failed,
+                order.begin() + failed + 1);
+  }
 }
 
 /// The bytes that no living buffer has, while time goes by.
@@ -263,6 +295,7 @@ Placement placeBuffers(llvm::ArrayRef<Lifetime> buffers) {
       [&](int64_t i) { return Key{-double(span(i)), -double(size(i)), i}; },
   };
   best.bytes = std::numeric_limits<int64_t>::max();
+  llvm::SmallVector<llvm::SmallVector<int64_t>> orders;
   for (auto [number, key] : llvm::enumerate(keys)) {
     // The others look at all that is placed for each buffer.
     if (live.size() > mostSearched && number != byTime)
@@ -279,7 +312,13 @@ Placement placeBuffers(llvm::ArrayRef<Lifetime> buffers) {
         best = std::move(*better);
     if (best.bytes == bound)
       break;
+    orders.push_back(std::move(order));
   }
+  auto enough = static_cast<int64_t>((1 + closeEnough) * double(bound));
+  if (live.size() <= mostSearched)
+    for (auto &order : orders)
+      improve(buffers, std::move(order), enough,
+              workOfSearch / double(orders.size()), best);
   best.bound = bound;
   return best;
 }
