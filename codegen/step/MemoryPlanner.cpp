@@ -23,6 +23,7 @@ constexpr int64_t shortSpan = 64;
 // Where all orders take more than the bound by this part of it, others are
 // tried, for so many pairs of buffers (about half a second).
 constexpr double closeEnough = 0.005, workOfSearch = 4e8;
+constexpr int mostTries = 200; // of each order
 
 /// The buffers that are placed so far, in the order of their offsets. A walk
 /// over all of them costs less than to keep those apart that are alive at other
@@ -94,7 +95,8 @@ std::optional<Placement> place(llvm::ArrayRef<Lifetime> buffers,
 /// optimization: Joslin and Clements, JAIR 10, 1999).
 void improve(llvm::ArrayRef<Lifetime> buffers, llvm::SmallVector<int64_t> order,
              int64_t enough, double work, Placement &best) {
-  while (work > 0 && best.bytes > enough) {
+  for (int tried = 0; tried < mostTries && work > 0 && best.bytes > enough;
+       ++tried) {
     size_t failed = 0;
     std::optional<Placement> better =
         place(buffers, order, best.bytes, &failed);

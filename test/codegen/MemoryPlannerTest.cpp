@@ -76,7 +76,24 @@ TEST(MemoryPlanner, TrainingStepIsNearTheBound) {
     llvm::SmallVector<Lifetime> buffers = trainingStep(layers);
     Placement placement = placeBuffers(buffers);
     expectDisjoint(buffers, placement);
-    EXPECT_LE(placement.bytes, 1.05 * placement.bound) << layers << " layers";
+    EXPECT_LE(placement.bytes, 1.006 * placement.bound) << layers << " layers";
+  }
+}
+
+// Orders by size, by lifetime and by start alone take 1.023, 1.045 and 1.052 of
+// the bound.
+TEST(MemoryPlanner, OtherOrdersAreTriedWhereNoneIsNearTheBound) {
+  for (unsigned seed : {1, 3, 4}) {
+    std::mt19937_64 random(seed);
+    llvm::SmallVector<Lifetime> buffers = trainingStep(16);
+    for (int i = 0; i < 120; ++i) {
+      int64_t first = random() % 380;
+      buffers.push_back({first, first + int64_t(random() % 30),
+                         int64_t(random() % 24) * (1 << 20)});
+    }
+    Placement placement = placeBuffers(buffers);
+    expectDisjoint(buffers, placement);
+    EXPECT_LE(placement.bytes, 1.015 * placement.bound) << seed;
   }
 }
 
