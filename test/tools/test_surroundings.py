@@ -1,6 +1,7 @@
 """What a run stands in: files that are no files, closed and full outputs, signals, data that
 shrink. Each ends in one line and an exit code, soon, and leaves nothing half-written."""
 import os
+import re
 import resource
 import shutil
 import signal
@@ -96,6 +97,19 @@ class Surroundings(ToolTest):
         )
         steps = (line for line in result.out.splitlines() if line.startswith("step 1/1"))
         return values, next(steps).split()[3]
+
+    def test_fewer_instructions_than_the_processor_has(self):
+        """SHARDC_CPU holds the runtime's loops and products to a level that the processor has."""
+        losses = {}
+        for cpu in ("", "x86-64-v3", "x86-64-v2"):
+            result = run("env", f"SHARDC_CPU={cpu}", *self.words())
+            self.assertEqual(result.code, 0, result.err)
+            losses[cpu] = float(re.search(r"^done: loss ([\d.]+),", result.out, re.M).group(1))
+        for cpu in ("x86-64-v3", "x86-64-v2"):
+            self.assertAlmostEqual(losses[cpu], losses[""], delta=1e-4)
+        for cpu in ("haswell", "x86-64-v9", "avx2"):
+            result = run("env", f"SHARDC_CPU={cpu}", *self.words())
+            self.assert_one_error(result, "trainer", "SHARDC_CPU: expected x86-64-v2", cpu)
 
     def test_what_was_compiled_is_the_default(self):
         stored, drawn = self.first_loss("t"), self.first_loss("t", "--init", "random")
