@@ -60,19 +60,26 @@ struct StepSchedule : impl::StepScheduleBase<StepSchedule> {
       return;
     schedule::Schedule best = fit(moves->problem);
     // What could be computed behind the last reduction, more and more of it.
+    std::optional<schedule::Deferral> accepted;
     for (double times : {1.0, 2.0, 4.0}) {
+      if (accepted)
+        accepted->undo();
       schedule::Deferral deferral(program, costs, times);
-      if (deferral.isEmpty())
-        break;
-      deferral.apply();
-      auto deferred = problemOf();
-      schedule::Schedule made = fit(deferred->problem);
-      if (!moves->problem.prefers(made, best)) {
+      if (!deferral.isEmpty()) {
+        deferral.apply();
+        auto deferred = problemOf();
+        schedule::Schedule made = fit(deferred->problem);
+        if (moves->problem.prefers(made, best)) {
+          best = std::move(made);
+          moves = std::move(deferred);
+          accepted = std::move(deferral);
+          continue;
+        }
         deferral.undo();
-        break;
       }
-      best = std::move(made);
-      moves = std::move(deferred);
+      if (accepted)
+        accepted->apply();
+      break;
     }
     const SymbolTable symbols(getOperation());
     for (auto [start, isHeld] : llvm::zip(moves->starts(), best.held))

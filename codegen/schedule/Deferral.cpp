@@ -116,6 +116,7 @@ Deferral::Deferral(step::ProgramOp program, const CostModel &costs,
 }
 
 void Deferral::apply() {
+  before.clear();
   for (Operation &op : program.getBody().front())
     before.push_back(&op);
   Operation *place = last;

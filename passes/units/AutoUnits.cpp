@@ -36,6 +36,7 @@ public:
       mergeEnds();
       mergeLong();
       split();
+      splitFirst();
     }
     return finish();
   }
@@ -46,6 +47,7 @@ private:
   void mergeEnds();
   void mergeLong();
   void split();
+  void splitFirst();
   std::vector<Part> splitPart(const Part &part) const;
   std::vector<AssignedUnit> finish();
 
@@ -274,6 +276,50 @@ void AutoUnits::split() {
       result.push_back(part);
   }
   parts = std::move(result);
+}
+
+/// Compute waits for the first block's gather, as nothing but an embedding is
+/// before it, and for its reduction, as nothing follows. Where what it uses
+/// first, about a quarter of it, computes for long enough to hide half of the
+/// rest's gather, that is gathered and reduced apart.
+void AutoUnits::splitFirst() {
+  constexpr double quarter = 0.25, latencies = 4;
+  auto block = llvm::find_if(parts, [](const Part &part) {
+    return !part.isLong && part.kind == Segment::Block;
+  });
+  if (block == parts.end())
+    return;
+  CollectiveTime whole = costs.time(bytes(*block));
+  if (whole.transfer < latencies * whole.latency)
+    return;
+  auto size = [&](ArrayRef<size_t> members) {
+    return bytesOf(model, members, costs.elementBytes);
+  };
+  std::vector<UnitPart> cut = splitUnit(
+      model, block->members, quarter * bytes(*block), size,
+      [&](ArrayRef<size_t> members) { return isSmall(size(members)); });
+  Part first = *block, rest = *block;
+  first.members = cut.front().members;
+  // A norm that is used last belongs to what it is for: computed again in
+  // backward, it would have the first part gathered for that.
+  while (first.members.size() > 1 &&
+         size(first.members.back()) < bytes(*block) / 100)
+    first.members.pop_back();
+  llvm::erase_if(rest.members, [&](size_t member) {
+    return llvm::is_contained(first.members, member);
+  });
+  double computes =
+      costs.model.compute(flopsOf(model, first.members), costs.elementBytes);
+  if (cut.size() < 2 || computes < costs.time(bytes(rest)).transfer / 2)
+    return;
+  first.name += ".part.0";
+  first.reason += "; split: what the first block uses first";
+  if (!cut.front().modules.empty())
+    first.reason += " (" + join(cut.front().modules, ", ") + ")";
+  rest.name += ".part.1";
+  rest.reason += "; split: comes while " + first.name + " computes";
+  *block = std::move(rest);
+  parts.insert(block, std::move(first));
 }
 
 //===----------------------------------------------------------------------===//

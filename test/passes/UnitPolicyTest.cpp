@@ -292,6 +292,36 @@ TEST(AutoUnits, splitWhatFillsTheMemory) {
       << units[0].reason;
 }
 
+TEST(AutoUnits, splitTheFirstBlockWhereItHidesTheRest) {
+  UnitModel model = Chain().transformer(2).model;
+  Cluster cluster = plainMachine();
+  cluster.insideNode.latency = 1e-6; // more than a norm's transfer
+  // 360 kB of the rest take 180 us, the first two ops here more than half.
+  cluster.flops32 = 12e3 / 89e-6;
+  EXPECT_EQ(unitsOf(model, "auto", 2, cluster),
+            "embedding:1 layers.0:5 layers.1:5 head:2");
+  cluster.flops32 = 12e3 / 91e-6;
+  std::vector<AssignedUnit> units;
+  EXPECT_EQ(unitsOf(model, "auto", 2, cluster, &units),
+            "embedding:1 layers.0.part.0:2 layers.0.part.1:3 layers.1:5 "
+            "head:2");
+  EXPECT_NE(
+      units[1].reason.find("what the first block uses first (attn, norm)"),
+      std::string::npos)
+      << units[1].reason;
+  EXPECT_NE(units[2].reason.find("comes while layers.0.part.0 computes"),
+            std::string::npos)
+      << units[2].reason;
+  EXPECT_EQ(unitsOf(stripped(model), "auto", 2, cluster),
+            "embedding:1 block.0.part.0:2 block.0.part.1:3 block.1:5 head:2");
+  EXPECT_EQ(unitsOf(model, "auto", 1, cluster),
+            "embedding:1 layers.0:5 layers.1:5 head:2");
+  // Where latency is much of it, two collectives are waited for as long.
+  cluster.insideNode.latency = 61e-6;
+  EXPECT_EQ(unitsOf(model, "auto", 2, cluster),
+            "embedding:1 layers.0:5 layers.1:5 head:2");
+}
+
 TEST(AutoUnits, leaveANormBesideALargeTable) {
   // A twentieth of the memory is 150 kB; the table has 200 kB, the norm 400 B.
   Cluster cluster = plainMachine();
