@@ -152,9 +152,10 @@ struct StepOffload : impl::StepOffloadBase<StepOffload> {
       offload::OptimizerStaging optimizer(plan, program, machine, link,
                                           partBytes);
       int64_t bytes = optimizer.bytesToSave(over);
-      if (bytes < over)
-        offload::offloadParameters(plan, OffloadOption::all, machine);
-      if (bytes > 0 && failed(optimizer.run(bytes)))
+      bool withParameters =
+          bytes < over &&
+          offload::offloadParameters(plan, OffloadOption::all, machine);
+      if ((bytes > 0 || withParameters) && failed(optimizer.run(bytes)))
         return failure();
     }
     over = leastBytes(plan) - limit;

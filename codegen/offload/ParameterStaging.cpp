@@ -36,8 +36,10 @@ class Candidates {
 public:
   Candidates(step::PlanOp plan, const Cluster &cluster)
       : symbols(plan->getParentOfType<ModuleOp>()), cluster(cluster) {
-    for (auto storage : plan.getBody().front().getOps<step::StorageOp>())
+    for (auto storage : plan.getBody().front().getOps<step::StorageOp>()) {
       storageOf[storage.getUnit()] = storage;
+      unitOf[storage.getParameters()] = storage.getUnit();
+    }
     for (auto program : plan.getBody().front().getOps<step::ProgramOp>())
       for (Operation &entry : program.getBody().front())
         collect(&entry);
@@ -63,17 +65,8 @@ private:
         step && step.getDirection())
       units[step.getUnit()] = false;
     if (auto view = dyn_cast<step::ViewOp>(entry))
-      if (StringRef unit = unitOf(view.getBuffer()); !unit.empty())
+      if (StringRef unit = unitOf.lookup(view.getBuffer()); !unit.empty())
         units.insert({unit, true});
-  }
-
-  /// The unit whose parameters a buffer has.
-  StringRef unitOf(Value buffer) const {
-    for (Operation *user : buffer.getUsers())
-      if (auto storage = dyn_cast<step::StorageOp>(user))
-        return storage.getParameters() == buffer ? storage.getUnit()
-                                                 : StringRef();
-    return {};
   }
 
   bool isStoredWhole(StringRef name) const {
@@ -100,6 +93,7 @@ private:
   SymbolTable symbols;
   const Cluster &cluster;
   llvm::StringMap<step::StorageOp> storageOf;
+  llvm::DenseMap<Value, StringRef> unitOf; // by the buffer of its parameters
 };
 
 } // namespace

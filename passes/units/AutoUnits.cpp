@@ -314,8 +314,15 @@ void AutoUnits::splitFirst() {
     return;
   first.name += ".part.0";
   first.reason += "; split: what the first block uses first";
-  if (!cut.front().modules.empty())
-    first.reason += " (" + join(cut.front().modules, ", ") + ")";
+  std::vector<std::string> modules = cut.front().modules;
+  llvm::erase_if(modules, [&](const std::string &module) {
+    return llvm::none_of(first.members, [&](size_t member) {
+      return StringRef("." + model.parameters[member].path)
+          .contains("." + module + ".");
+    });
+  });
+  if (!modules.empty())
+    first.reason += " (" + join(modules, ", ") + ")";
   rest.name += ".part.1";
   rest.reason += "; split: comes while " + first.name + " computes";
   *block = std::move(rest);

@@ -23,10 +23,12 @@ SHARDC_DECLARE_LEVEL(v4)
   extern const PackLoops<float> packFloatTable;                                \
   extern const PackLoops<BFloat16> packBFloat16Table;                          \
   extern const PackLoops<Float16> packFloat16Table;                            \
-  extern const PackPairLoops packPairTable;                                    \
   }
 SHARDC_DECLARE_PACK(v3)
 SHARDC_DECLARE_PACK(v4)
+namespace shardc::runtime::simd::v4 {
+extern const PackPairLoops packPairTable;
+}
 
 namespace {
 struct Loops {

@@ -45,6 +45,18 @@ class Parameters(test_offload.OffloadTest):
         _, left = self.compile("o", model, "1", "float32", *flags, *auto)
         self.assertLess(left["pools"]["persistent"], 0.3 * memory["pools"]["persistent"])
 
+    def test_auto_beside_matrices_that_stay(self):
+        """Muon's states and matrices stay; parameters of what adamw updates leave alone."""
+        model = MODELS["gpt2-tiny"]
+        flags = ("--units", "block", "--optimizer", "muon", "--offload", "auto")
+        with self.assertRaises(CommandFailed) as caught:
+            self.compile("t", model, "2", "float32", *flags, "--memory-limit", "100kB")
+        self.assertIn("--memory-limit 100kB: the plan takes", str(caught.exception))
+        _, kept = self.compile("m", model, "2", "float32", *flags)
+        limit = int(0.62 * kept["live_bound_bytes"])
+        auto = ("--offload", "auto", "--memory-limit", limit)
+        self.check("gpt2-tiny", "2", "float32", *flags[:2], offload=auto, optimizer="muon")
+
     def test_of_which_others_update_a_part(self):
         for mesh, strategy in (("2", "opt"), ("2x2", "hybrid_opt")):
             flags = (*PARAMETERS, "--strategy", strategy)
