@@ -220,6 +220,54 @@ def FSDPShard : Pass<"fsdp-shard", "::mlir::ModuleOp"> {
   let dependentDialects = ["::shardc::fsdp::FSDPDialect", "::shardc::nn::NNDialect"];
 }
 
+def FSDPExchangeRows : Pass<"fsdp-exchange-rows", "::mlir::ModuleOp"> {
+  let summary = "of a table of embeddings the rows that are looked up travel, not the table";
+  let description = [{
+    Needs: functions sharded by `fsdp-shard`.
+
+    Before:
+    ```mlir
+    fsdp.unit @table {parameters = [@w], offsets = array<i64: 0>, elements = 4096 : i64, ...}
+    func.func @train(%ids: tensor<4x8xi64>, ...) {
+      %0 = fsdp.all_gather_start @table forward over @world
+      %w = fsdp.all_gather_wait %0 : tensor<512x8xf32>
+      %x = nn.embedding %w, %ids : (tensor<512x8xf32>, tensor<4x8xi64>) -> tensor<4x8x8xf32>
+      fsdp.release @table(%w) : tensor<512x8xf32>
+      ...
+      %dw = nn.embedding_grad %dx, %ids
+          : (tensor<4x8x8xf32>, tensor<4x8xi64>) -> tensor<512x8xf32>
+      %f = fsdp.flat_gradients @table(%dw) : (tensor<512x8xf32>) -> tensor<4096xf32>
+      %1 = fsdp.reduce_scatter_start @table %f over @world accumulated : tensor<4096xf32>
+      %g = fsdp.reduce_scatter_wait %1 : tensor<2048xf32>
+    ```
+
+    After:
+    ```mlir
+    fsdp.unit @table {parameters = [@w], offsets = array<i64: 0>, elements = 4096 : i64, ...}
+    func.func @train(%ids: tensor<4x8xi64>, ...) {
+      %0 = fsdp.gather_rows_start @table(%ids) over @world : tensor<4x8xi64>
+      %x = fsdp.gather_rows_wait %0 : tensor<4x8x8xf32>
+      ...
+      %1 = fsdp.reduce_rows_start @table(%dx, %ids) over @world accumulated
+          : tensor<4x8x8xf32>, tensor<4x8xi64>
+      %g = fsdp.reduce_scatter_wait %1 : tensor<2048xf32>
+    ```
+    A unit qualifies that has one parameter, which only `nn.embedding` reads, in slices of whole
+    rows on as many ranks as divide a row; whose gradient is one `nn.embedding_grad`, reduced in
+    every micro-batch over the ranks that hold the slices, in the type in which it is added. With
+    `auto`, bytes that a rank sends for rows, twice counted, have to be fewer than those of the
+    table and its gradient. Bits are those of the table's way.
+
+    Why here: `fsdp-shard` has said what is gathered for whom; before kernels are formed, since rows
+    come and go at other places than the table.
+  }];
+  let options = [
+    Option<"embedding", "embedding", "std::string", "\"auto\"",
+      "auto, where rows are less; rows, wherever they can travel; table, nowhere">
+  ];
+  let dependentDialects = ["::shardc::fsdp::FSDPDialect", "::shardc::nn::NNDialect"];
+}
+
 def FSDPVerify : Pass<"fsdp-verify", "::mlir::ModuleOp"> {
   let summary = "checks a sharded step: starts and waits, releases, reductions, optimizer";
   let description = [{

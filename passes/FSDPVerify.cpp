@@ -74,10 +74,14 @@ LogicalResult FunctionVerifier::visit(Operation &op) {
           [&](fsdp::AllGatherStartOp start) { return gathers.onGather(start); })
       .Case(
           [&](fsdp::AllGatherWaitOp wait) { return gathers.onGathered(wait); })
+      .Case([&](fsdp::GatherRowsStartOp start) { return gathers.onRows(start); })
       .Case([&](fsdp::ReleaseOp release) { return gathers.onRelease(release); })
       .Case([&](fsdp::FlatGradientsOp flat) { return reductions.onFlat(flat); })
       .Case(
           [&](fsdp::AccumulateOp sum) { return reductions.onAccumulate(sum); })
+      .Case([&](fsdp::ReduceRowsStartOp start) {
+        return reductions.onRows(start);
+      })
       .Case<fsdp::ReduceScatterStartOp, fsdp::AllReduceGradientsStartOp>(
           [&](auto start) { return reductions.onReduction(start); })
       .Case<fsdp::ReduceScatterWaitOp, fsdp::AllReduceGradientsWaitOp>(
@@ -111,7 +115,7 @@ LogicalResult FunctionVerifier::verifyToken(Operation &op) {
         !isa<fsdp::AllGatherWaitOp, fsdp::ReduceScatterWaitOp,
              fsdp::AllReduceGradientsWaitOp, fsdp::AllReduceWaitOp,
              fsdp::AllGatherUpdatesWaitOp, fsdp::GatherMatricesWaitOp,
-             fsdp::ScatterMatricesWaitOp>(wait)) {
+             fsdp::ScatterMatricesWaitOp, fsdp::GatherRowsWaitOp>(wait)) {
       InFlightDiagnostic error =
           op.emitError("expects its token to go to a wait in the same block");
       error.attachNote(wait->getLoc()) << "it goes here";

@@ -1,6 +1,8 @@
 // nn-stack-linears: linears of one input become one product.
 #include "passes/Passes.h"
 
+#include "frontend/nn/support/Verification.h"
+
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
@@ -10,10 +12,6 @@ namespace shardc {
 #include "passes/Passes.h.inc"
 
 namespace {
-
-ArrayRef<int64_t> shapeOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
-}
 
 /// The elements of the last dim from `begin` to `end`.
 Value sliced(OpBuilder &builder, Location loc, Value from, int64_t begin,
@@ -54,9 +52,9 @@ nn::RopeOp Stack::ropeOf(nn::LinearOp linear) {
   if (!linear->hasOneUse())
     return {};
   auto heads = dyn_cast<nn::ReshapeOp>(*linear->user_begin());
-  if (!heads || !heads->hasOneUse() || shapeOf(heads).size() != 4 ||
-      shapeOf(linear).size() != 3 ||
-      shapeOf(heads).take_front(2) != shapeOf(linear).take_front(2))
+  if (!heads || !heads->hasOneUse() || nn::shapeOf(heads).size() != 4 ||
+      nn::shapeOf(linear).size() != 3 ||
+      nn::shapeOf(heads).take_front(2) != nn::shapeOf(linear).take_front(2))
     return {};
   auto rope = dyn_cast<nn::RopeOp>(*heads->user_begin());
   return rope && rope.getInput() == heads ? rope : nn::RopeOp();
@@ -77,7 +75,7 @@ SmallVector<nn::RopeOp> Stack::findRopes() {
     nn::RopeOp first = ropes.front();
     return rope.getCos() == first.getCos() && rope.getSin() == first.getSin() &&
            rope->getAttrDictionary() == first->getAttrDictionary() &&
-           shapeOf(rope).back() == shapeOf(first).back();
+           nn::shapeOf(rope).back() == nn::shapeOf(first).back();
   };
   SmallVector<nn::LinearOp> rotated, others;
   for (nn::LinearOp linear : linears) {
@@ -93,10 +91,10 @@ SmallVector<nn::RopeOp> Stack::findRopes() {
     return ropes;
   // All columns are heads of one size, and nothing reads them before they can be
   // turned.
-  int64_t size = shapeOf(ropes.front()).back();
+  int64_t size = nn::shapeOf(ropes.front()).back();
   Operation *last = lastOf(ropes.front(), linears.front().getResult());
   if (llvm::any_of(linears, [&](nn::LinearOp linear) {
-        return shapeOf(linear).back() % size != 0 ||
+        return nn::shapeOf(linear).back() % size != 0 ||
                llvm::any_of(linear->getUsers(), [&](Operation *user) {
                  return user->isBeforeInBlock(last);
                });
@@ -111,11 +109,12 @@ Value Stack::rotate(OpBuilder &builder, Value product,
                     ArrayRef<nn::RopeOp> ropes) {
   nn::RopeOp first = ropes.front();
   auto type = cast<RankedTensorType>(product.getType());
-  int64_t size = shapeOf(first).back(), heads = type.getShape().back() / size;
+  int64_t size = nn::shapeOf(first).back(),
+          heads = type.getShape().back() / size;
   int64_t turned = 0;
   SmallVector<Location> locations;
   for (nn::RopeOp rope : ropes) {
-    turned += shapeOf(rope)[2];
+    turned += nn::shapeOf(rope)[2];
     locations.push_back(rope.getLoc());
   }
   Location loc = builder.getFusedLoc(locations);
@@ -139,7 +138,7 @@ void Stack::replace() {
     weights.push_back(linear.getWeight());
     if (linear.getBias())
       biases.push_back(linear.getBias());
-    columns += shapeOf(linear).back();
+    columns += nn::shapeOf(linear).back();
     locations.push_back(linear.getLoc());
   }
   // Parameters and angles have no operands that are made behind the first.
@@ -160,7 +159,7 @@ void Stack::replace() {
   int64_t begin = 0;
   SmallVector<Operation *> replaced; // each behind what reads it
   for (auto [index, linear] : llvm::enumerate(linears)) {
-    int64_t end = begin + shapeOf(linear).back();
+    int64_t end = begin + nn::shapeOf(linear).back();
     Value part = sliced(builder, linear.getLoc(), rotated, begin, end);
     begin = end;
     if (index < ropes.size()) {

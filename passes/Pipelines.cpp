@@ -94,6 +94,7 @@ void buildShardPhase(OpPassManager &passes, const ShardPhaseOptions &options) {
   shard.accumulate = options.accumulate;
   shard.update = options.update;
   passes.addPass(createFSDPShard(shard));
+  passes.addPass(createFSDPExchangeRows({options.embedding}));
   passes.addPass(createFSDPVerify());
 }
 

@@ -103,6 +103,9 @@ struct ShardPhaseOptions : mlir::PassPipelineOptions<ShardPhaseOptions> {
                                  llvm::cl::init("")};
   Option<std::string> update{*this, "update", llvm::cl::desc("see fsdp-shard"),
                              llvm::cl::init("step")};
+  Option<std::string> embedding{*this, "embedding",
+                                llvm::cl::desc("see fsdp-exchange-rows"),
+                                llvm::cl::init("auto")};
   Option<int64_t> align{*this, "align", llvm::cl::desc("see fsdp-form-units"),
                         llvm::cl::init(1)};
 };

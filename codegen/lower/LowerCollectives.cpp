@@ -32,8 +32,14 @@ LogicalResult ProgramLowering::lowerCollective(Operation *op) {
       .Case([&](fsdp::AllReduceGradientsStartOp start) {
         return allReduceGradientsStart(start), success();
       })
-      .Case<fsdp::ReduceScatterWaitOp, fsdp::AllReduceGradientsWaitOp>(
-          [&](auto wait) {
+      .Case([&](fsdp::GatherRowsStartOp start) {
+        return gatherRowsStart(start), success();
+      })
+      .Case([&](fsdp::ReduceRowsStartOp start) {
+        return reduceRowsStart(start), success();
+      })
+      .Case<fsdp::ReduceScatterWaitOp, fsdp::AllReduceGradientsWaitOp,
+            fsdp::GatherRowsWaitOp>([&](auto wait) {
             Collective &collective = collectives[wait.getToken()];
             emit<step::WaitOp>(collective.token);
             set(wait->getResult(0), collective.values[0]);
@@ -314,13 +320,19 @@ int64_t ProgramLowering::allReduceBytes(const View &value, StringRef group) {
                                 plan.ranksOf(group));
 }
 
-void ProgramLowering::reduceScatterStart(fsdp::ReduceScatterStartOp op) {
-  Operation *wait = *op.getToken().user_begin();
-  auto type = cast<RankedTensorType>(wait->getResult(0).getType());
-  View shard = View::contiguous({}, 0, type);
+step::View ProgramLowering::newShard(Value token, StringRef unit) {
+  Operation *wait = *token.user_begin();
+  View shard = View::contiguous(
+      {}, 0, cast<RankedTensorType>(wait->getResult(0).getType()));
   shard.buffer = newBuffer(step::Kind::gradient, shard.spanBytes(),
-                           ("gradient_shard." + op.getUnit()).str());
-  plan.setUnit(shard.buffer, op.getUnit());
+                           ("gradient_shard." + unit).str());
+  plan.setUnit(shard.buffer, unit);
+  return shard;
+}
+
+void ProgramLowering::reduceScatterStart(fsdp::ReduceScatterStartOp op) {
+  View shard = newShard(op.getToken(), op.getUnit());
+  auto type = RankedTensorType::get(shard.shape, shard.elementType);
   Value sum;
   if (op.getAccumulated())
     sum = ref(accumulator(sumTypeOf(type), op.getUnit()));

@@ -29,12 +29,18 @@ private:
   mlir::Value newReductionWorkspace(int64_t bytes);
   int64_t allReduceBytes(const View &value, llvm::StringRef group);
   View accumulator(mlir::RankedTensorType type, llvm::StringRef unit);
+  /// Where a reduction leaves the rank's slice.
+  View newShard(mlir::Value token, llvm::StringRef unit);
   void accumulate(fsdp::AccumulateOp op);
   void allReduceStart(fsdp::AllReduceStartOp op);
   void gradientNorm(fsdp::GradientNormOp op);
   void exactSum(fsdp::ExactSumOp op);
   void roundSum(fsdp::RoundSumOp op);
   void optimizerStep(fsdp::OptimizerStepOp op);
+
+  // LowerRows.cpp defines these.
+  void gatherRowsStart(fsdp::GatherRowsStartOp op);
+  void reduceRowsStart(fsdp::ReduceRowsStartOp op);
 
   // LowerMatrices.cpp defines these.
   void matrixDirection(fsdp::MatrixDirectionOp op);

@@ -87,12 +87,9 @@ void Recorder::addCollectives() {
       continue;
     Collective &collective = result.collectives[step.collective];
     auto place = static_cast<int64_t>(index);
-    if (step.kind == timeline::Step::Start) {
-      collective.start = place;
-    } else {
-      collective.wait = place;
-      collective.waited = simulated.steps[index].seconds();
-    }
+    (step.kind == timeline::Step::Start ? collective.start : collective.wait) =
+        place;
+    collective.waited += simulated.steps[index].seconds();
   }
 }
 

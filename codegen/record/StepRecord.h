@@ -27,7 +27,7 @@ struct Collective {
   int64_t start = 0;         // its entry
   int64_t wait = -1;         // of the entry that waits for it; -1: none
   double begin = 0, end = 0; // seconds: while its stream has it
-  double waited = 0;         // seconds that compute stood still for it
+  double waited = 0;         // seconds that compute stood still for it, at both
 };
 
 /// Bytes of a pool. What outlives a step is alive from its first entry to its

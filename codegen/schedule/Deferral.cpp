@@ -60,7 +60,8 @@ private:
 /// Whether the entry begins to reduce gradients that were computed, not those
 /// that another collective has reduced.
 bool reducesGradients(Operation *entry) {
-  if (!isa<step::ReduceScatterStartOp, step::AllReduceStartOp>(entry) ||
+  if (!isa<step::ReduceScatterStartOp, step::AllReduceStartOp,
+           step::ReduceRowsStartOp>(entry) ||
       step::entryPhase(entry) != "backward")
     return false;
   Operation *buffer = entry->getOperand(0)

@@ -18,7 +18,7 @@ static step::AllGatherStartOp gatherOf(Operation *entry) {
 
 /// The wait of the reduction of a unit's gradients, or null.
 static step::WaitOp waitOfReduction(Operation *entry) {
-  if (isa<step::ReduceScatterStartOp>(entry))
+  if (isa<step::ReduceScatterStartOp, step::ReduceRowsStartOp>(entry))
     return step::waitOf(entry);
   auto sum = dyn_cast<step::AllReduceStartOp>(entry);
   return sum && sum.getUnitAttr() ? step::waitOf(entry) : step::WaitOp();
@@ -60,8 +60,10 @@ void ProgramMoves::findNext(const timeline::TimedProgram &timed) {
         startBefore[start] = first;
       }
     }
-    madeBy[bufferOf(scatter ? scatter.getShard() : start->getOperand(0))] =
-        start;
+    auto rows = dyn_cast<step::ReduceRowsStartOp>(start);
+    madeBy[bufferOf(scatter ? scatter.getShard()
+                    : rows  ? rows.getShard()
+                            : start->getOperand(0))] = start;
   }
 }
 

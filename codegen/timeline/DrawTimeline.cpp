@@ -50,7 +50,7 @@ std::vector<Bar> barsOf(const Drawing &drawing, bool merges) {
   std::vector<Bar> bars;
   for (auto [step, entry, span] :
        zip(program.steps, program.entries, drawing.timeline.steps)) {
-    if (step.kind == Step::Wait && span.seconds() > 0)
+    if (step.kind != Step::Compute && span.seconds() > 0)
       bars.push_back({program.streams.size() + 1, span,
                       describeCollective(program.starts[step.collective]),
                       "waiting"});
@@ -126,7 +126,7 @@ std::vector<WaitSum> waitsOf(const TimedProgram &program,
   StringMap<WaitSum> sums;
   for (auto [step, span] : zip(program.steps, timeline.steps)) {
     // What rounding leaves is no wait.
-    if (step.kind != Step::Wait || span.seconds() <= 1e-12)
+    if (step.kind == Step::Compute || span.seconds() <= 1e-12)
       continue;
     std::string what = describeCollective(program.starts[step.collective]);
     WaitSum &sum = sums[what];

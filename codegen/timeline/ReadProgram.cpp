@@ -3,7 +3,7 @@
 
 #include "codegen/step/Liveness.h"
 #include "codegen/step/View.h"
-#include "passes/fsdp/FSDP.h"
+#include "passes/fsdp/RowSizes.h"
 
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -42,6 +42,11 @@ private:
   size_t streamNamed(const std::string &name);
   Traffic trafficOf(Operation *entry);
   double secondsOf(Operation *entry);
+  /// What the start of a collective takes before that begins.
+  double secondsBefore(Operation *entry);
+  /// Of the start of one that brings rows of a table, or reduces them.
+  template <typename Start> RowExchange rowsOf(Start start, Value rows);
+  CollectiveTime exchangeTime(double bytes, StringRef group);
   double bytesOfState(StringRef unit);
 
   step::ProgramOp program;
@@ -70,6 +75,7 @@ TimedProgram ProgramReader::read() {
       step.collective = collectiveOf.lookup(wait.getToken().getDefiningOp());
     } else if (addStart(&entry)) {
       step.kind = Step::Start;
+      step.seconds = secondsBefore(&entry);
       step.collective = result.collectives.size() - 1;
       collectiveOf[&entry] = step.collective;
     } else {
@@ -111,6 +117,20 @@ bool ProgramReader::addStart(Operation *entry) {
                       bytes);
         return true;
       })
+      .Case([&](step::GatherRowsStartOp start) {
+        auto bytes =
+            static_cast<double>(rowsOf(start, start.getRows()).rowsBytes());
+        addCollective(entry, streamOf("reduce", start.getGroup()),
+                      exchangeTime(bytes, start.getGroup()));
+        return true;
+      })
+      .Case([&](step::ReduceRowsStartOp start) {
+        auto bytes =
+            static_cast<double>(rowsOf(start, start.getGradient()).sumsBytes());
+        addCollective(entry, streamOf("reduce", start.getGroup()),
+                      exchangeTime(bytes, start.getGroup()));
+        return true;
+      })
       .Case<step::GatherMatricesStartOp, step::ScatterMatricesStartOp>(
           [&](auto start) {
             double bytes = 0;
@@ -147,6 +167,42 @@ bool ProgramReader::addStart(Operation *entry) {
                                          other->getName().getStringRef());
         return false;
       });
+}
+
+template <typename Start>
+RowExchange ProgramReader::rowsOf(Start start, Value rows) {
+  step::View of = step::View::of(rows), ids = step::View::of(start.getIds());
+  return fsdp::rowExchange(symbols.lookup<fsdp::UnitOp>(start.getUnit()),
+                           of.shape.back(), ids.elements(), ids.elementType,
+                           of.elementType);
+}
+
+CollectiveTime ProgramReader::exchangeTime(double bytes, StringRef group) {
+  auto op = symbols.lookup<fsdp::GroupOp>(group);
+  return costs.allToAll(bytes, {static_cast<int64_t>(op.getStride()),
+                                static_cast<int64_t>(op.getSize())});
+}
+
+/// The first exchange, what is put in order for it, and what is looked up, or
+/// added up, with what comes: all of it is read and written once.
+double ProgramReader::secondsBefore(Operation *entry) {
+  auto seconds = [&](int64_t exchanged, int64_t moved, StringRef group) {
+    return exchangeTime(static_cast<double>(exchanged), group).total() +
+           2 * static_cast<double>(moved) / costs.cluster.memoryBandwidth;
+  };
+  if (auto start = dyn_cast<step::GatherRowsStartOp>(entry)) {
+    RowExchange sizes = rowsOf(start, start.getRows());
+    return seconds(sizes.idsBytes() + sizes.sliceBytes(),
+                   sizes.sliceBytes() + 2 * sizes.rowsBytes(),
+                   start.getGroup());
+  }
+  if (auto start = dyn_cast<step::ReduceRowsStartOp>(entry)) {
+    RowExchange sizes = rowsOf(start, start.getGradient());
+    return seconds(sizes.idsBytes() + sizes.rowsBytes(),
+                   2 * sizes.rowsBytes() + 2 * sizes.sumsBytes(),
+                   start.getGroup());
+  }
+  return 0;
 }
 
 void ProgramReader::addCollective(

@@ -33,6 +33,9 @@ struct TimedProgram {
 ///   looked up count as often as they are written.
 /// - Collectives as CostModel.h has them, in a stream for gathers and one for
 ///   reductions of each group of ranks, as on a GPU (NcclGroups.h).
+/// - Where rows of a table travel, the start takes the first of the two
+///   all-to-alls and what is done with what it brings, during which nothing is
+///   computed; the second is a collective among the reductions.
 /// - Transfers take what the cluster says, in a stream of each direction where
 ///   the link to the host is duplex, else in one.
 /// - Of entries that some ranks alone run, those of rank 0, which owns as much

@@ -165,6 +165,8 @@ Timeline simulate(llvm::ArrayRef<Step> steps,
                          : now + step.seconds;
       break;
     case Step::Start:
+      now += step.seconds;
+      timeline.exposed += step.seconds;
       network.start(step.collective, now);
       break;
     case Step::Wait:

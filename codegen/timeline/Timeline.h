@@ -27,7 +27,8 @@ struct Collective {
 struct Step {
   enum Kind {
     Compute, // for `seconds`
-    Start,   // hands `collective` to its stream, which takes no time
+    Start,   // hands `collective` to its stream, behind `seconds` in which
+             // compute waits for what comes before it: none, as a rule
     Wait     // until `collective` has ended
   };
   Kind kind = Compute;

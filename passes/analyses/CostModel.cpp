@@ -56,15 +56,8 @@ CollectiveTime CostModel::allReduce(double bytes, RankGroup group) const {
 
 CollectiveTime CostModel::allToAll(double bytes, RankGroup group) const {
   auto [inNode, nodes] = placesOf(group, cluster);
-  double share = bytes / static_cast<double>(group.size);
-  auto part = [&](int64_t ranks, const Link &link) -> CollectiveTime {
-    if (ranks <= 0)
-      return {};
-    auto count = static_cast<double>(ranks);
-    return {count * link.latency, count * share / link.bandwidth};
-  };
-  return sum(part(group.size - inNode, cluster.betweenNodes),
-             part(inNode - 1, cluster.insideNode));
+  return sum(ring(bytes, nodes, cluster.betweenNodes),
+             ring(bytes, inNode, cluster.insideNode));
 }
 
 /// Three digits and a unit, of which each is 1000 of the one before.

@@ -57,9 +57,11 @@ public:
   /// (Sanders, Speck, Traeff: Two-tree algorithms for full bandwidth broadcast,
   /// reduction and scan, Parallel Computing 35, 2009).
   CollectiveTime allReduce(double bytes, RankGroup group) const;
-  /// Each rank gets `bytes` in all, as much from every rank, itself included, by
-  /// a message from each: what comes from other nodes passes between them, the
-  /// rest inside the node.
+  /// Each rank gets `bytes` in all, as much from every rank, itself included. On
+  /// N nodes with L ranks each, what goes to one node goes through one rank of
+  /// the own node, as a message of all its ranks: (N - 1) / N of the bytes
+  /// between nodes, in N - 1 messages, and (L - 1) / L of them inside, in L - 1
+  /// (NCCL's PXN: NVIDIA, Doubling all2all Performance with NCCL 2.12, 2022).
   CollectiveTime allToAll(double bytes, RankGroup group) const;
 
   /// Seconds for `flops` (nn's CostModel: a multiply-add counts 2) on values of

@@ -45,10 +45,20 @@ ReduceScatterStartOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
 }
 
 LogicalResult ReduceScatterWaitOp::verify() {
+  if (getToken().getDefiningOp<ReduceRowsStartOp>())
+    return success();
   return verifyToken<ReduceScatterStartOp>(*this);
 }
 LogicalResult
 ReduceScatterWaitOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
+  if (auto rows = getToken().getDefiningOp<ReduceRowsStartOp>()) {
+    UnitOp unit = lookUp<UnitOp>(*this, rows.getUnitAttr(), symbolTable);
+    return unit ? verifyFlat(*this, getShard().getType(),
+                             unit.getFlatGradientType(
+                                 static_cast<int64_t>(unit.getShards())),
+                             "the shard")
+                : failure();
+  }
   auto start = getToken().getDefiningOp<ReduceScatterStartOp>();
   if (!start) // reported by verify()
     return failure();

@@ -49,7 +49,8 @@ def FSDP_ReduceScatterWaitOp : FSDP_UnitStepOp<"reduce_scatter_wait"> {
   let description = [{
     Waits until the reduction has ended. The result has the start's type, and its elements divided
     by the ranks of the group: the slice whose number is the rank's in the group. Refused are
-    another type, and a token that no `fsdp.reduce_scatter_start` made.
+    another type, and a token that neither `fsdp.reduce_scatter_start` nor `fsdp.reduce_rows_start`
+    made.
 
     ```mlir
     %t = fsdp.reduce_scatter_start @layers.0 %f over @shard : tensor<4608xf32>

@@ -54,6 +54,15 @@ public:
           add("all_reduce", fsdp::PhaseKind::backward, start.getUnit(),
               start.getFlat().getType(), start.getGroup(), start.getLast());
         })
+        .Case([&](fsdp::GatherRowsStartOp start) {
+          auto wait = *start.getToken().user_begin();
+          add("gather_rows", fsdp::PhaseKind::forward, start.getUnit(),
+              wait->getResult(0).getType(), start.getGroup());
+        })
+        .Case([&](fsdp::ReduceRowsStartOp start) {
+          add("reduce_rows", fsdp::PhaseKind::backward, start.getUnit(),
+              start.getGradient().getType(), start.getGroup());
+        })
         .Case([&](fsdp::GatherMatricesStartOp start) {
           addMatrices("gather_matrices", start.getSlices());
         })

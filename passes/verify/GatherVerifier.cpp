@@ -52,12 +52,8 @@ LogicalResult GatherVerifier::onGather(fsdp::AllGatherStartOp start) {
         << "the unit is here";
     return error;
   }
-  if (Operation *update = updated.lookup(name)) {
-    InFlightDiagnostic error = start.emitError("gathers ")
-                               << start.getUnitAttr() << " behind its update";
-    error.attachNote(update->getLoc()) << "updated here";
-    return error;
-  }
+  if (failed(verifyCurrent(start, start.getUnitAttr())))
+    return failure();
   if (Gathered before = gathers.lookup(name); before.start) {
     InFlightDiagnostic error = start.emitError("gathers ")
                                << start.getUnitAttr()
@@ -67,6 +63,28 @@ LogicalResult GatherVerifier::onGather(fsdp::AllGatherStartOp start) {
   }
   gathers[name].start = start;
   return verifySource(start);
+}
+
+LogicalResult GatherVerifier::verifyCurrent(Operation *start,
+                                            FlatSymbolRefAttr unit) {
+  Operation *update = updated.lookup(unit.getAttr());
+  if (!update)
+    return success();
+  InFlightDiagnostic error = start->emitError("gathers ")
+                             << unit << " behind its update";
+  error.attachNote(update->getLoc()) << "updated here";
+  return error;
+}
+
+LogicalResult GatherVerifier::onRows(fsdp::GatherRowsStartOp start) {
+  if (failed(verifyCurrent(start, start.getUnitAttr())))
+    return failure();
+  fsdp::GroupOp over = symbols.group(start.getGroupAttr());
+  if (mixedRadixOf(over) != mixedRadixOf(mesh, mesh.getShardDims()))
+    return start.emitError("gathers rows of ")
+           << start.getUnitAttr() << " over " << start.getGroupAttr()
+           << ", whose ranks are not those of the mesh's shard_dims";
+  return success();
 }
 
 LogicalResult GatherVerifier::onStep(fsdp::OptimizerStepOp step) {

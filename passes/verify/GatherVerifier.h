@@ -21,6 +21,8 @@ public:
   mlir::LogicalResult onGetParameter(nn::GetParameterOp get);
   mlir::LogicalResult onGather(fsdp::AllGatherStartOp start);
   mlir::LogicalResult onGathered(fsdp::AllGatherWaitOp wait);
+  /// Rows of a unit travel out of its slices.
+  mlir::LogicalResult onRows(fsdp::GatherRowsStartOp start);
   mlir::LogicalResult onRelease(fsdp::ReleaseOp release);
   /// Parameters change: nothing has them gathered, and nothing gathers them
   /// behind that.
@@ -35,6 +37,9 @@ private:
     fsdp::AllGatherWaitOp wait;
   };
 
+  /// Reports a unit that was updated before `start` reads it.
+  mlir::LogicalResult verifyCurrent(mlir::Operation *start,
+                                    mlir::FlatSymbolRefAttr unit);
   /// What is gathered comes from the ranks that have it, in the order of their
   /// slices.
   mlir::LogicalResult verifySource(fsdp::AllGatherStartOp start);

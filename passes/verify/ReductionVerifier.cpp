@@ -11,20 +11,37 @@ ReductionVerifier::ReductionVerifier(const FSDPSymbols &symbols)
     reductions.insert({unit.getSymNameAttr(), {}});
 }
 
-LogicalResult ReductionVerifier::onFlat(fsdp::FlatGradientsOp flat) {
-  FlatSymbolRefAttr name = flat.getUnitAttr();
+LogicalResult ReductionVerifier::begin(Operation *flat,
+                                       FlatSymbolRefAttr name) {
   Reduced &reduced = reductions[name.getAttr()];
   if (!symbols.unitNamed.lookup(name.getAttr()).isTrained())
-    return flat.emitError("makes gradients of ") << name << ", which is frozen";
+    return flat->emitError("makes gradients of ")
+           << name << ", which is frozen";
   if (reduced.flat) {
-    InFlightDiagnostic error = flat.emitError("makes gradients of ")
+    InFlightDiagnostic error = flat->emitError("makes gradients of ")
                                << name << " twice";
     error.attachNote(reduced.flat->getLoc()) << "made here";
     return error;
   }
   reduced.flat = flat;
-  reduced.value = flat.getFlat();
   return success();
+}
+
+LogicalResult ReductionVerifier::onFlat(fsdp::FlatGradientsOp flat) {
+  FlatSymbolRefAttr name = flat.getUnitAttr();
+  if (failed(begin(flat, name)))
+    return failure();
+  reductions[name.getAttr()].value = flat.getFlat();
+  return success();
+}
+
+LogicalResult ReductionVerifier::onRows(fsdp::ReduceRowsStartOp start) {
+  FlatSymbolRefAttr name = start.getUnitAttr();
+  if (failed(begin(start, name)))
+    return failure();
+  Reduced &reduced = reductions[name.getAttr()];
+  reduced.isAccumulated = start.getAccumulated();
+  return sumOver(start, start.getGroupAttr(), reduced, /*scatters=*/true);
 }
 
 LogicalResult ReductionVerifier::onAccumulate(fsdp::AccumulateOp sum) {
@@ -63,7 +80,13 @@ LogicalResult ReductionVerifier::onReduction(Start start, bool scatters) {
     return start.emitError("adds gradients of ")
            << name << " over micro-batches a second time";
   reduced.isAccumulated |= start.getAccumulated();
-  fsdp::GroupOp over = symbols.group(start.getGroupAttr());
+  return sumOver(start, start.getGroupAttr(), reduced, scatters);
+}
+
+LogicalResult ReductionVerifier::sumOver(Operation *start,
+                                         FlatSymbolRefAttr group,
+                                         Reduced &reduced, bool scatters) {
+  fsdp::GroupOp over = symbols.group(group);
   if (failed(verifySummedOnce(start, over, reduced.groups)))
     return failure();
   int64_t size = over.getSize();

@@ -18,6 +18,8 @@ public:
 
   mlir::LogicalResult onFlat(fsdp::FlatGradientsOp flat);
   mlir::LogicalResult onAccumulate(fsdp::AccumulateOp sum);
+  /// Makes the gradients of a table and reduces them.
+  mlir::LogicalResult onRows(fsdp::ReduceRowsStartOp start);
   /// The start of a reduce-scatter, or of an all-reduce of gradients.
   mlir::LogicalResult onReduction(fsdp::ReduceScatterStartOp start);
   mlir::LogicalResult onReduction(fsdp::AllReduceGradientsStartOp start);
@@ -48,8 +50,14 @@ private:
   /// The direction of a step went to the owners of its matrices and back.
   static mlir::LogicalResult verifyDirection(fsdp::OptimizerStepOp step,
                                              Reduced reduced);
+  /// Notes what makes the gradients of a unit.
+  mlir::LogicalResult begin(mlir::Operation *flat,
+                            mlir::FlatSymbolRefAttr name);
   template <typename Start>
   mlir::LogicalResult onReduction(Start start, bool scatters);
+  mlir::LogicalResult sumOver(mlir::Operation *start,
+                              mlir::FlatSymbolRefAttr group, Reduced &reduced,
+                              bool scatters);
   /// A sum over the same ranks again would count them several times.
   static mlir::LogicalResult
   verifySummedOnce(mlir::Operation *start, fsdp::GroupOp over,

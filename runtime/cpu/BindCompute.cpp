@@ -133,6 +133,13 @@ Task bind(CpuDevice &device, const entry::Embedding &entry) {
 }
 
 Task bind(CpuDevice &device, const entry::EmbeddingGrad &entry) {
+  if (entry.parts > 1)
+    return [=, &device] {
+      bool accumulate =
+          entry.running ? device.numbers.microBatch > 0 : entry.accumulate;
+      embeddingGradOfParts(entry.gradient, entry.ids, entry.parts,
+                           entry.tableGradient, device.pool, accumulate);
+    };
   return [=, &device] {
     embeddingGrad(entry.gradient, entry.ids, entry.tableGradient, device.pool,
                   entry.accumulate);

@@ -58,6 +58,20 @@ static void addRow(T *sums, const S *row, int64_t count) {
   }
 }
 
+/// So many rows are worth a thread of their own.
+static int64_t grainOf(const Tensor &table) {
+  return (64 << 10) / std::max<int64_t>(1, table.shape[1]) + 1;
+}
+
+template <typename T> static void clear(const Tensor &table, ThreadPool &pool) {
+  pool.forRanges(table.shape[0], grainOf(table),
+                 [&](int64_t begin, int64_t end, int) {
+                   for (int64_t row = begin; row < end; ++row)
+                     std::fill_n(table.as<T>() + row * table.strides[0],
+                                 table.shape[1], T(0));
+                 });
+}
+
 /// Adds to a table of the type that sums have.
 template <typename S>
 static void addRows(const Tensor &gradient, const Tensor &idTensor,
@@ -68,12 +82,7 @@ static void addRows(const Tensor &gradient, const Tensor &idTensor,
   int64_t rows = table.shape[0], width = table.shape[1];
   Rows from = *foldRows(gradient, 1);
   if (!accumulate)
-    pool.forRanges(rows, (64 << 10) / std::max<int64_t>(1, width) + 1,
-                   [&](int64_t begin, int64_t end, int) {
-                     for (int64_t row = begin; row < end; ++row)
-                       std::fill_n(table.as<T>() + row * table.strides[0],
-                                   width, T(0));
-                   });
+    clear<T>(table, pool);
   // Threads share the columns: each adds all ids in their order, however many
   // threads there are.
   constexpr int64_t group = 64 / sizeof(T);
@@ -93,11 +102,12 @@ static void addRows(const Tensor &gradient, const Tensor &idTensor,
   checkIds(ids, wrong, rows);
 }
 
-/// The positions of each id, in their order.
+/// Of the positions [first, last): those of each id, in their order.
 struct PositionsById {
-  PositionsById(const Integers &ids, int64_t rows) : begin(rows + 1) {
+  PositionsById(const Integers &ids, int64_t first, int64_t last, int64_t rows)
+      : begin(rows + 1) {
     FirstWrong wrong;
-    for (int64_t i = 0; i < ids.size(); ++i)
+    for (int64_t i = first; i < last; ++i)
       if (ids[i] < 0 || ids[i] >= rows)
         wrong.note(i);
       else
@@ -105,9 +115,9 @@ struct PositionsById {
     checkIds(ids, wrong, rows);
     for (int64_t row = 0; row < rows; ++row)
       begin[row + 1] += begin[row];
-    positions.resize(ids.size());
+    positions.resize(last - first);
     std::vector<int64_t> next(begin.begin(), begin.end() - 1);
-    for (int64_t i = 0; i < ids.size(); ++i)
+    for (int64_t i = first; i < last; ++i)
       positions[next[ids[i]]++] = i;
   }
   std::vector<int64_t> begin, positions;
@@ -121,28 +131,60 @@ static void addRowsRounded(const Tensor &gradient, const Tensor &idTensor,
                            bool accumulate) {
   Integers ids(idTensor);
   int64_t rows = table.shape[0], width = table.shape[1];
-  PositionsById by(ids, rows);
+  PositionsById by(ids, 0, ids.size(), rows);
   Rows from = *foldRows(gradient, 1);
-  pool.forRanges(
-      rows, (64 << 10) / std::max<int64_t>(1, width) + 1,
-      [&](int64_t begin, int64_t end, int) {
-        constexpr int64_t most = 512;
-        float sums[most];
-        for (int64_t row = begin; row < end; ++row)
-          for (int64_t first = 0; first < width; first += most) {
-            int64_t count = std::min(most, width - first);
-            std::fill_n(sums, count, 0.0f);
-            if (accumulate)
-              addRow(sums, table.as<S>() + row * table.strides[0] + first,
-                     count);
-            for (int64_t i = by.begin[row]; i < by.begin[row + 1]; ++i)
-              addRow(sums,
-                     gradient.as<S>() + by.positions[i] * from.stride + first,
-                     count);
-            roundRow(sums, table.as<S>() + row * table.strides[0] + first,
-                     count);
-          }
-      });
+  pool.forRanges(rows, grainOf(table), [&](int64_t begin, int64_t end, int) {
+    constexpr int64_t most = 512;
+    float sums[most];
+    for (int64_t row = begin; row < end; ++row)
+      for (int64_t first = 0; first < width; first += most) {
+        int64_t count = std::min(most, width - first);
+        std::fill_n(sums, count, 0.0f);
+        if (accumulate)
+          addRow(sums, table.as<S>() + row * table.strides[0] + first, count);
+        for (int64_t i = by.begin[row]; i < by.begin[row + 1]; ++i)
+          addRow(sums, gradient.as<S>() + by.positions[i] * from.stride + first,
+                 count);
+        roundRow(sums, table.as<S>() + row * table.strides[0] + first, count);
+      }
+  });
+}
+
+void embeddingGradOfParts(const Tensor &gradient, const Tensor &idTensor,
+                          int64_t parts, const Tensor &table, ThreadPool &pool,
+                          bool accumulate) {
+  Integers ids(idTensor);
+  int64_t rows = table.shape[0], width = table.shape[1];
+  int64_t positions = ids.size() / parts;
+  Rows from = *foldRows(gradient, 1);
+  withFloat(gradient.dtype, [&]<typename S>(S) {
+    using T = ComputeOf<S>;
+    if (!accumulate)
+      clear<T>(table, pool);
+    for (int64_t part = 0; part < parts; ++part) {
+      PositionsById by(ids, part * positions, (part + 1) * positions, rows);
+      pool.forRanges(
+          rows, grainOf(table), [&](int64_t begin, int64_t end, int) {
+            constexpr int64_t most = 512;
+            T sums[most];
+            for (int64_t row = begin; row < end; ++row)
+              for (int64_t first = 0;
+                   first < width && by.begin[row] < by.begin[row + 1];
+                   first += most) {
+                int64_t count = std::min(most, width - first);
+                std::fill_n(sums, count, T(0));
+                for (int64_t i = by.begin[row]; i < by.begin[row + 1]; ++i)
+                  addRow(sums,
+                         gradient.as<S>() + by.positions[i] * from.stride +
+                             first,
+                         count);
+                simd::loops<T>().add(table.as<T>() + row * table.strides[0] +
+                                         first,
+                                     sums, count);
+              }
+          });
+    }
+  });
 }
 
 void embeddingGrad(const Tensor &gradient, const Tensor &ids,

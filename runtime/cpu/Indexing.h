@@ -28,6 +28,11 @@ void embedding(const Tensor &table, const Tensor &ids, const Tensor &output,
 void embeddingGrad(const Tensor &gradient, const Tensor &ids,
                    const Tensor &tableGradient, ThreadPool &pool,
                    bool accumulate = false);
+/// The same with positions in as many equal parts, each of which is added up on
+/// its own, and then to the table, which has the type of sums.
+void embeddingGradOfParts(const Tensor &gradient, const Tensor &ids,
+                          int64_t parts, const Tensor &tableGradient,
+                          ThreadPool &pool, bool accumulate);
 
 // The functions that entry::IndexCall names. Tensors are contiguous, and small,
 // so that one thread does the work. Indices are int64 or int32, negative ones

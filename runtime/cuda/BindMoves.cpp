@@ -60,9 +60,19 @@ static Task bindMoves(CudaDevice &device, const std::vector<Move> &moves) {
 SHARDC_BIND(Copy)
 SHARDC_BIND(Fill)
 SHARDC_BIND(Embedding)
-SHARDC_BIND(EmbeddingGrad)
 SHARDC_BIND(TopK)
 SHARDC_BIND(IndexCall)
 #undef SHARDC_BIND
+
+Task bind(CudaDevice &device, const entry::EmbeddingGrad &entry) {
+  if (!entry.running)
+    return bindMoves(device, movesOf(entry));
+  entry::EmbeddingGrad later = entry;
+  later.accumulate = true;
+  return [&device, first = bindMoves(device, movesOf(entry)),
+          then = bindMoves(device, movesOf(later))] {
+    device.numbers.microBatch == 0 ? first() : then();
+  };
+}
 
 } // namespace shardc::runtime::cuda

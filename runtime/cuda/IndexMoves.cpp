@@ -218,7 +218,7 @@ struct RowSums {
 
 static void addRows(const Tensor &gradient, const Tensor &table,
                     const FaultText &text, const Tensor &indices,
-                    const RowSums &sums, bool accumulates, bool wraps,
+                    const RowSums &sums, RowStart start, bool wraps,
                     std::vector<Move> &moves) {
   int64_t positions = indices.elements();
   if (positions == 0 || sums.width == 0 || sums.outers == 0)
@@ -243,7 +243,7 @@ static void addRows(const Tensor &gradient, const Tensor &table,
   with.perBlock = unsigned(perBlock), with.groups = unsigned(groups);
   with.chunks = unsigned(chunks), with.outers = unsigned(sums.outers);
   with.width = unsigned(sums.width), with.size = unsigned(sums.size);
-  with.accumulates = accumulates, with.wraps = wraps;
+  with.start = start, with.wraps = wraps;
   with.gradientStride = sums.gradientStride;
   with.gradientOuter = sums.gradientOuter;
   with.tableStride = sums.tableStride, with.tableOuter = sums.tableOuter;
@@ -264,8 +264,21 @@ std::vector<Move> movesOf(const entry::EmbeddingGrad &entry) {
                0,
                table.strides[0],
                0};
-  addRows(entry.gradient, table, wrongId(table.shape[0]), entry.ids, sums,
-          entry.accumulate, false, moves);
+  RowStart start = entry.parts > 1    ? RowStart::SumToRow
+                   : entry.accumulate ? RowStart::Row
+                                      : RowStart::Zero;
+  int64_t positions = entry.ids.elements() / entry.parts;
+  for (int64_t part = 0; part < entry.parts; ++part) {
+    Tensor gradient = entry.gradient, ids = entry.ids;
+    if (entry.parts > 1) {
+      ids.shape = {positions}, ids.strides = {1};
+      ids.data += part * positions * int64_t(elementSize(ids.dtype));
+      gradient.data += part * positions * sums.gradientStride *
+                       int64_t(elementSize(gradient.dtype));
+    }
+    addRows(gradient, table, wrongId(table.shape[0]), ids, sums, start, false,
+            moves);
+  }
   return moves;
 }
 
@@ -282,7 +295,7 @@ static std::vector<Move> gatherGrad(const Tensor &gradient,
                inner,
                inner * result.shape[axis]};
   addRows(gradient, result, wrongIndex({result.shape[axis]}), indices, sums,
-          false, true, moves);
+          RowStart::Zero, true, moves);
   return moves;
 }
 

@@ -172,14 +172,22 @@ struct Embedding {
     visit(self.output, Access::Write, "output");
   }
 };
+/// With `parts` > 1 the positions are as many equal parts, as of several ranks:
+/// each is added up on its own, and then to the table, in their order. A table
+/// that is `running` holds what earlier micro-batches of the step added up.
 struct EmbeddingGrad {
   Tensor gradient, ids, tableGradient;
   bool accumulate = false;
+  int64_t parts = 1;
+  bool running = false;
 
   static void visitOperands(auto &self, const auto &visit) {
     visit(self.gradient, Access::Read, "gradient");
     visit(self.ids, Access::Read, "ids");
-    visit(self.tableGradient, self.accumulate ? Access::Update : Access::Write,
+    visit(self.tableGradient,
+          self.running      ? Access::MayWrite
+          : self.accumulate ? Access::Update
+                            : Access::Write,
           "table_gradient");
   }
 };

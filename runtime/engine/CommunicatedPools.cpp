@@ -22,6 +22,10 @@ public:
         mark(entry.all_reduce_start());
       else if (entry.has_all_gather_updates_start())
         mark(entry.all_gather_updates_start());
+      else if (entry.has_gather_rows_start())
+        buffer(entry.gather_rows_start().workspace().buffer());
+      else if (entry.has_reduce_rows_start())
+        buffer(entry.reduce_rows_start().workspace().buffer());
       else if (entry.has_gather_matrices_start())
         markMatrices(entry.gather_matrices_start());
       else if (entry.has_scatter_matrices_start())

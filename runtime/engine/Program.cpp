@@ -72,7 +72,7 @@ void Program::findCollectives() {
       gathersOf[collective.unit].push_back(*token);
   }
   if (!collectives.empty())
-    nextBarrier = std::prev(collectives.end())->first + 1;
+    nextId = std::prev(collectives.end())->first + 1;
 }
 
 void Program::makeSlots() {
@@ -146,6 +146,10 @@ void Program::add(int index, const plan::Entry &entry) {
     return addCollective(index, entry.gather_matrices_start());
   case plan::Entry::kScatterMatricesStart:
     return addCollective(index, entry.scatter_matrices_start());
+  case plan::Entry::kGatherRowsStart:
+    return addCollective(index, entry.gather_rows_start());
+  case plan::Entry::kReduceRowsStart:
+    return addCollective(index, entry.reduce_rows_start());
   case plan::Entry::kTransferStart:
     return addTransfer(index, entry.transfer_start());
   case plan::Entry::kKeep:

@@ -50,6 +50,8 @@ private:
     /// kept values, whose buffer may be used again behind the wait, and for
     /// shared blocks, whose readers are waited for apart.
     int64_t unit = -1;
+    /// Brings what has come into its order, behind the wait.
+    std::optional<entry::Copy> arranges = {};
   };
   /// "plan entry NAME (train, forward)"
   std::string placeOf(const plan::Entry &entry) const;
@@ -69,6 +71,11 @@ private:
   // ResolveMatrices.cpp has these two.
   void addCollective(int index, const plan::GatherMatricesStart &entry);
   void addCollective(int index, const plan::ScatterMatricesStart &entry);
+  // ResolveRows.cpp has these three.
+  void addCollective(int index, const plan::GatherRowsStart &entry);
+  void addCollective(int index, const plan::ReduceRowsStart &entry);
+  /// Adds an all-to-all and its wait.
+  void addExchange(int index, entry::StartAllToAll start, bool last);
   void addTransfer(int index, const plan::TransferStart &entry);
   void addKeep(int index, const plan::Keep &entry);
   void addWait(int index, uint32_t id);
@@ -98,7 +105,7 @@ private:
   std::unique_ptr<DeviceProgram> onDevice;
   int64_t firstOptimizerStep = -1; // on the device
   std::set<uint32_t> unread;       // units that awaitReaders waited for
-  uint32_t nextBarrier = 0;        // behind the plan's collectives
+  uint32_t nextId = 0;             // of a collective behind the plan's
 
   /// `slots` has a float64 for each metric, and one for whether the step was
   /// skipped: a run reads all of them back at once.

@@ -43,10 +43,8 @@ void Program::addCollective(int index, const plan::AllGatherStart &entry) {
        last);
 }
 
-/// Returns where the sum of what becomes `result` is kept between micro-batches:
-/// nowhere, where a step has one.
-static Tensor accumulatorOf(const RankState &state, const plan::Tensor &tensor,
-                            const Tensor &result) {
+Tensor accumulatorOf(const RankState &state, const plan::Tensor &tensor,
+                     const Tensor &result) {
   if (!state.accumulates)
     return {};
   Tensor sum = state.resolve(tensor, "accumulator");
@@ -167,8 +165,10 @@ void Program::addWait(int index, uint32_t id) {
                 awaited.last || runsOnlyAtEnd(program.entries(index)));
   // Peers may go on reading this rank's parameters; only the optimizer has to
   // wait for them.
-  push(index, entry::Wait{id, awaited.unit < 0},
-       awaited.last || runsOnlyAtEnd(program.entries(index)));
+  bool last = awaited.last || runsOnlyAtEnd(program.entries(index));
+  push(index, entry::Wait{id, awaited.unit < 0}, last);
+  if (awaited.arranges)
+    push(index, *awaited.arranges, last);
 }
 
 void Program::finishGathers(int index, uint32_t unit) {
@@ -181,9 +181,9 @@ void Program::awaitReaders(int index, uint32_t unit) {
   if (!state.isInBlock(int(unit)) || unread.contains(unit))
     return;
   int64_t group = state.shared.groups[unit];
-  push(index, entry::StartBarrier{nextBarrier, state.groups[group]}, true);
-  push(index, entry::Wait{nextBarrier, true}, true);
-  ++nextBarrier;
+  push(index, entry::StartBarrier{nextId, state.groups[group]}, true);
+  push(index, entry::Wait{nextId, true}, true);
+  ++nextId;
   // One meeting is enough for all that nobody reads any more.
   for (int i = 0; i < state.plan.units_size(); ++i)
     if (state.isInBlock(i) && state.shared.groups[i] == group &&

@@ -23,6 +23,11 @@ plan::DType directionType(const plan::Unit &unit);
 entry::OptimizerStep resolve(const RankState &state,
                              const plan::OptimizerStep &entry);
 
+/// Returns where the sum of what becomes `result` is kept between micro-batches:
+/// nowhere, where a step has one.
+Tensor accumulatorOf(const RankState &state, const plan::Tensor &tensor,
+                     const Tensor &result);
+
 /// Resolves a field of an entry; an absent one becomes an empty Tensor.
 #define SHARDC_RESOLVE_FIELD(state, entry, field)                              \
   ((entry).has_##field() ? (state).resolve((entry).field(), #field)            \

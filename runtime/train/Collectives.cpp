@@ -43,6 +43,10 @@ std::optional<Collective> collectiveOf(const plan::Plan &plan,
         plan.units(entry.all_gather_updates_start().unit());
     return some("all_gather_updates", bytesOf(unit) / unit.shards());
   }
+  case plan::Entry::kGatherRowsStart:
+    return some("gather_rows", bytesOf(entry.gather_rows_start().rows()));
+  case plan::Entry::kReduceRowsStart:
+    return some("reduce_rows", bytesOf(entry.reduce_rows_start().gradient()));
   case plan::Entry::kGatherMatricesStart:
     if (plan.mesh().ranks() == 1) // a copy
       return std::nullopt;

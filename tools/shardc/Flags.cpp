@@ -150,6 +150,11 @@ void declareTraining(OptionTable &table, Said &said) {
                "what --grad-accumulation adds up: sharded: reduced gradients, "
                "every micro-batch communicates; unsharded: whole ones, only "
                "the last does [sharded; unsharded with --strategy none]");
+  table.choice("--embedding", "auto|rows|table [auto]", said.options.embedding,
+               {"auto", "rows", "table"},
+               "what of a table of embeddings that only lookups read travels: "
+               "table: it is gathered, and its gradient reduced; rows: those "
+               "that are looked up, and their gradients; auto: what is less");
   table.choice("--update", "step|backward [step]", said.options.update,
                {"step", "backward"},
                "when parameters are updated: step: when all gradients are "

@@ -26,6 +26,7 @@ struct Options {
   std::vector<std::string>
       unitOptions;        ///< match=REGEX[,reshard=...][,precision=...]
   std::string accumulate; ///< empty: as the strategy says
+  std::string embedding = "auto";
   std::string update = "step";
   std::vector<std::string> freeze, trainable, buffers; ///< regular expressions
   std::string units = "auto";

@@ -58,6 +58,7 @@ void shardc::buildPhase(OpPassManager &passes, Phase phase,
     shard.prefetch = settings.prefetch;
     shard.accumulate = options.accumulate;
     shard.update = options.update;
+    shard.embedding = options.embedding;
     shard.align = settings.flatAlignment;
     return buildShardPhase(passes, shard);
   }

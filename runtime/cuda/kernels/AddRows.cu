@@ -273,7 +273,7 @@ static SHARDC_DEVICE void addRows(const AddRowsParameters &with) {
              search.row[i] != none && column < work.columns;
              column += blockThreads)
           sums[search.row[i]][column] =
-              with.accumulates
+              with.start == RowStart::Row
                   ? Sum(0) +
                         summand(
                             table[work.table +
@@ -302,10 +302,12 @@ static SHARDC_DEVICE void addRows(const AddRowsParameters &with) {
       for (unsigned i = 0; i < work.count; ++i)
         for (unsigned column = thread;
              search.row[i] != none && column < work.columns;
-             column += blockThreads)
-          store(
-              sums[search.row[i]][column],
-              table[work.table + search.index[i] * with.tableStride + column]);
+             column += blockThreads) {
+          Sum sum = sums[search.row[i]][column];
+          T &to =
+              table[work.table + search.index[i] * with.tableStride + column];
+          store(with.start == RowStart::SumToRow ? summand(to) + sum : sum, to);
+        }
     }
   }
 }

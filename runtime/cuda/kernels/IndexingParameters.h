@@ -59,11 +59,18 @@ constexpr int rowColumns(int bytes) { return 2048 / bytes; }
 /// Positions are below this.
 inline constexpr Count positionLimit = Count(1) << 28;
 
+/// What the rows of a table have to do with the sums that become them.
+enum class RowStart : unsigned {
+  Zero,     // nothing: the first summand is 0
+  Row,      // they are the first summand
+  SumToRow, // the sum of all others, from 0 on, is added to them
+};
+
 /// add_rows_GRADIENT_TABLE, where both are f64, f32, bf16 or f16, or the table
 /// f32 of 16 bits: for each position i in their order, table[indices[i]] +=
 /// gradient[i], rows of `width` elements, once for each of `outers`. Sums are
 /// in float32, or float64, and rounded once. Rows that no index names are not
-/// touched; of others the first summand is the table's row, or 0.
+/// touched; what becomes of others `start` says.
 struct AddRowsParameters {
   Address gradient, table;
   Indices indices;
@@ -73,8 +80,8 @@ struct AddRowsParameters {
   unsigned chunks;    // of rowColumns
   unsigned outers;
   unsigned width;
-  unsigned size;                     // rows of the table
-  unsigned accumulates;              // else the first summand is 0
+  unsigned size; // rows of the table
+  RowStart start;
   unsigned wraps;                    // negative indices count from the end
   Count gradientStride, tableStride; // between rows
   Count gradientOuter, tableOuter;   // between outers
