@@ -9,8 +9,8 @@ def Step_GatherRowsStartOp : Step_Entry<"gather_rows_start"> {
     "slices of it";
   let description = [{
     fsdp.gather_rows_start. The unit has one parameter, of two dims, at the beginning of its flat
-    buffer; `rows` is [ids..., width] of its element_type. Both are contiguous. The workspace has the
-    bytes of runtime/device/RowExchange.h. Until its one `step.wait` nothing may touch rows or
+    buffer; `rows` is [ids..., width] of its element_type. Both are contiguous. The workspace has
+    the bytes of runtime/device/RowExchange.h. Until its one `step.wait` nothing may touch rows or
     write to ids (`step-verify`). The runtime refuses all else.
 
     ```mlir

@@ -4,8 +4,8 @@
 include "passes/fsdp/Dialect.td"
 
 def FSDP_GatherRowsStartOp : FSDP_UnitStepOp<"gather_rows_start"> {
-  let summary = "begins to look up rows of a table that lies in slices: they travel, the table does "
-    "not";
+  let summary = "begins to look up rows of a table that lies in slices: they travel, the table "
+    "does not";
   let description = [{
     What `nn.embedding` of the gathered unit would give. The unit has one parameter, a table [rows,
     width] at the beginning of its flat buffer, in slices of whole rows over the group, whose ranks

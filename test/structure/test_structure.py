@@ -102,6 +102,7 @@ SHARED_WITH_RUNTIME = {
     "runtime/cuda/ScoresInMemory.h",
     "runtime/cuda/kernels/CrossEntropyParameters.h",
     "runtime/device/Optimizers.h",
+    "runtime/device/RowExchange.h",
     "runtime/flags/FlagTable.h",
     "runtime/flags/Settings.h",
     "runtime/launch/Guard.h",

@@ -33,6 +33,7 @@ COMPILER = {
     "--optimizer": "adamw adam sgd lion amsgrad adagrad muon".split(),
     "--accumulate": ["sharded", "unsharded"],
     "--update": ["step", "backward"],
+    "--embedding": ["auto", "rows", "table"],
     "--freeze": ["bias", "nothing"],
     "--trainable": ["weight"],
     "--buffer": ["bias"],

@@ -5,10 +5,6 @@
 
 namespace shardc::check {
 
-static View row(int64_t begin, int64_t count, int64_t bytes) {
-  return {begin * bytes, {{count, bytes}}};
-}
-
 void Run::launch(const plan::Entry &entry) {
   const plan::Launch &launch = entry.launch();
   const plan::Kernel &kernel = plan.kernels(int(launch.kernel()));
@@ -186,10 +182,15 @@ void Run::reduce(const plan::Entry &entry, Flight &flight) {
     const plan::Tensor *to, *accumulator;
   };
   std::vector<Part> parts;
-  bool scatters = entry.has_reduce_scatter_start();
+  bool scatters =
+      entry.has_reduce_scatter_start() || entry.has_reduce_rows_start();
   uint32_t group = *groupOf(entry);
   const std::string &where = entry.name();
-  if (scatters) {
+  if (entry.has_reduce_rows_start()) {
+    const plan::ReduceRowsStart &start = entry.reduce_rows_start();
+    parts.push_back({rowGradient(entry), &start.shard(),
+                     start.has_accumulator() ? &start.accumulator() : nullptr});
+  } else if (scatters) {
     const plan::ReduceScatterStart &start = entry.reduce_scatter_start();
     Value flat = memory.read(where, start.flat());
     demandUnitName(entry, start.unit());

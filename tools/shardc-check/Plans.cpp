@@ -123,6 +123,9 @@ static std::optional<Role> roleOf(int kind, const std::string &field) {
       {plan::Entry::kMatrixDirection, "r:gradient r:norm w:direction "},
       {plan::Entry::kGatherMatricesStart, "r:slices w:matrices "},
       {plan::Entry::kScatterMatricesStart, "w:slices r:matrices "},
+      {plan::Entry::kGatherRowsStart, "r:ids w:rows s:workspace "},
+      {plan::Entry::kReduceRowsStart,
+       "r:gradient r:ids w:shard a:accumulator s:workspace "},
       {plan::Entry::kOutput, "r:value "},
       {plan::Entry::kMetric, "r:value "},
   };
@@ -217,36 +220,22 @@ std::string attributesOf(const plan::Entry &entry) {
   return all;
 }
 
-std::optional<uint32_t> startedToken(const plan::Entry &entry) {
-  if (entry.has_all_gather_start())
-    return entry.all_gather_start().token();
-  if (entry.has_reduce_scatter_start())
-    return entry.reduce_scatter_start().token();
-  if (entry.has_all_reduce_start())
-    return entry.all_reduce_start().token();
-  if (entry.has_all_gather_updates_start())
-    return entry.all_gather_updates_start().token();
-  if (entry.has_transfer_start())
-    return entry.transfer_start().token();
-  if (entry.has_gather_matrices_start())
-    return entry.gather_matrices_start().token();
-  if (entry.has_scatter_matrices_start())
-    return entry.scatter_matrices_start().token();
-  return std::nullopt;
+/// A number that every kind of entry has under one name, or has not.
+static std::optional<uint32_t> numberOf(const plan::Entry &entry,
+                                        const char *name) {
+  const protobuf::Message *message = messageOf(entry);
+  const auto *field =
+      message ? message->GetDescriptor()->FindFieldByName(name) : nullptr;
+  if (!field)
+    return std::nullopt;
+  return message->GetReflection()->GetUInt32(*message, field);
 }
 
+std::optional<uint32_t> startedToken(const plan::Entry &entry) {
+  return entry.has_wait() ? std::nullopt : numberOf(entry, "token");
+}
 std::optional<uint32_t> groupOf(const plan::Entry &entry) {
-  if (entry.has_all_gather_start())
-    return entry.all_gather_start().group();
-  if (entry.has_keep())
-    return entry.keep().group();
-  if (entry.has_reduce_scatter_start())
-    return entry.reduce_scatter_start().group();
-  if (entry.has_all_reduce_start())
-    return entry.all_reduce_start().group();
-  if (entry.has_all_gather_updates_start())
-    return entry.all_gather_updates_start().group();
-  return std::nullopt;
+  return numberOf(entry, "group");
 }
 
 namespace {

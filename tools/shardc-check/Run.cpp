@@ -6,10 +6,6 @@
 
 namespace shardc::check {
 
-static View row(int64_t begin, int64_t count, int64_t bytes) {
-  return {begin * bytes, {{count, bytes}}};
-}
-
 Run::Run(const plan::Plan &plan, Ranks &ranks, const RankClass &followed,
          Matrices &matrices, Values &values, Findings &findings)
     : plan(plan), ranks(ranks), followed(followed), matrices(matrices),
@@ -213,6 +209,8 @@ std::vector<Run::Touch> Run::touches(const plan::Entry &entry,
     whole(start.gathered(), true);
     if (!start.has_kept())
       whole(unit(start.unit()).parameter_buffer(), false);
+  } else if (entry.has_gather_rows_start()) {
+    whole(unit(entry.gather_rows_start().unit()).parameter_buffer(), false);
   } else if (entry.has_keep()) {
     whole(entry.keep().gathered(), false);
   } else if (entry.has_all_gather_updates_start()) {
@@ -333,6 +331,8 @@ void Run::step(const plan::Entry &entry) {
       allGather(entry, flight);
     else if (entry.has_all_gather_updates_start())
       gatherUpdates(entry, flight);
+    else if (entry.has_gather_rows_start())
+      gatherRows(entry, flight);
     else if (entry.has_transfer_start())
       transfer(entry, flight);
     else if (entry.has_gather_matrices_start())

@@ -61,6 +61,13 @@ private:
   void launch(const plan::Entry &entry);
   void gemm(const plan::Entry &entry, const std::vector<Value> &operands);
   void allGather(const plan::Entry &entry, Flight &flight);
+  /// The table of a unit that is nothing else, in slices of whole rows over the
+  /// group; null, with a finding, where it is something else.
+  const plan::Parameter *tableOf(const plan::Entry &entry, uint32_t u,
+                                 uint32_t group);
+  void gatherRows(const plan::Entry &entry, Flight &flight);
+  /// The flat gradient that rows add up to.
+  Value rowGradient(const plan::Entry &entry);
   void keep(const plan::Entry &entry);
   void reduce(const plan::Entry &entry, Flight &flight);
   void accumulate(const plan::Entry &entry);

@@ -33,6 +33,11 @@ struct View {
 /// The row-major view of a shape.
 View rowMajor(const std::vector<int64_t> &shape, int64_t unit = 1);
 
+/// `count` elements of `bytes` each in a row, from element `begin` on.
+inline View row(int64_t begin, int64_t count, int64_t bytes) {
+  return {begin * bytes, {{count, bytes}}};
+}
+
 /// The elements of `of` that `view` names by their row-major number in it.
 /// Nothing where they are no strided view.
 std::optional<View> compose(const View &of, const View &view);
