@@ -3,6 +3,7 @@
 #include "passes/Passes.h"
 
 #include "frontend/nn/NN.h"
+#include "passes/analyses/CostModel.h"
 #include "passes/fsdp/RowSizes.h"
 
 using namespace mlir;
@@ -155,6 +156,11 @@ void RowExchanger::count(func::FuncOp function, Table &table) {
 }
 
 void RowExchanger::exchange(Table &table) {
+  std::string reason = table.unit.getReason().str();
+  table.unit.setReason((Twine(reason) + (reason.empty() ? "" : "; ") +
+                        "its rows travel: " + bytesText(table.rowBytes) +
+                        " in place of " + bytesText(table.tableBytes))
+                           .str());
   OpBuilder builder(module.getContext());
   auto token = fsdp::TokenType::get(module.getContext());
   for (Lookups &lookups : table.lookups) {
@@ -200,10 +206,18 @@ struct FSDPExchangeRows : impl::FSDPExchangeRowsBase<FSDPExchangeRows> {
     if (embedding == "table")
       return markAllAnalysesPreserved();
     RowExchanger exchanger(module);
+    bool any = false;
     for (auto unit : module.getOps<fsdp::UnitOp>())
       if (std::optional<Table> table = exchanger.tableOf(unit))
-        if (embedding == "rows" || 2 * table->rowBytes <= table->tableBytes)
+        if (embedding == "rows" || 2 * table->rowBytes <= table->tableBytes) {
           exchanger.exchange(*table);
+          any = true;
+        }
+    if (!any && embedding == "rows")
+      module.emitWarning("no rows travel: there is no unit of one table that "
+                         "only lookups read, in slices of whole rows on as "
+                         "many ranks as divide a row, whose gradient is "
+                         "reduced in every micro-batch as it is added");
   }
 };
 

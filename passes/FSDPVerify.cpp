@@ -74,7 +74,8 @@ LogicalResult FunctionVerifier::visit(Operation &op) {
           [&](fsdp::AllGatherStartOp start) { return gathers.onGather(start); })
       .Case(
           [&](fsdp::AllGatherWaitOp wait) { return gathers.onGathered(wait); })
-      .Case([&](fsdp::GatherRowsStartOp start) { return gathers.onRows(start); })
+      .Case(
+          [&](fsdp::GatherRowsStartOp start) { return gathers.onRows(start); })
       .Case([&](fsdp::ReleaseOp release) { return gathers.onRelease(release); })
       .Case([&](fsdp::FlatGradientsOp flat) { return reductions.onFlat(flat); })
       .Case(

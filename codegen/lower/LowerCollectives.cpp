@@ -40,11 +40,11 @@ LogicalResult ProgramLowering::lowerCollective(Operation *op) {
       })
       .Case<fsdp::ReduceScatterWaitOp, fsdp::AllReduceGradientsWaitOp,
             fsdp::GatherRowsWaitOp>([&](auto wait) {
-            Collective &collective = collectives[wait.getToken()];
-            emit<step::WaitOp>(collective.token);
-            set(wait->getResult(0), collective.values[0]);
-            return success();
-          })
+        Collective &collective = collectives[wait.getToken()];
+        emit<step::WaitOp>(collective.token);
+        set(wait->getResult(0), collective.values[0]);
+        return success();
+      })
       .Case([&](fsdp::AllGatherUpdatesStartOp start) {
         auto update = emit<step::AllGatherUpdatesStartOp>(
             tokenType(), start.getUnitAttr(), start.getGroupAttr());

@@ -131,7 +131,7 @@ def optimizer_seconds(name, ranks, memory):
 
 def tokens_per_second(row, constants, folder):
     name, sequence, ranks, batch, micro_batches, checkpoints, _ = row
-    flags = ["--units", "block", "--prefetch", "forward=1,backward=1"]
+    flags = ["--units", "block", "--prefetch", "forward=1,backward=1", "--embedding", "table"]
     flags += ["--remat", "unit" if checkpoints else "none"]
     flags += ["--buffer", r"^(two|eps|scale|rotary\..*)$"]
     flags += ["--cluster", write_cluster(folder, constants)]

@@ -29,7 +29,7 @@ SHAPES = {
 }
 SIDES = {
     "ours": ["--prefetch", "auto"],
-    "FSDP2": ["--units", "block", "--prefetch", "forward=1,backward=1"],
+    "FSDP2": ["--units", "block", "--prefetch", "forward=1,backward=1", "--embedding", "table"],
 }
 
 

@@ -109,6 +109,8 @@ def draw_configuration(chance):
                 "class:product,elementwise,norm",
             )
         )
+    if chance.random() < 0.4:
+        flags["--embedding"] = chance.choice(("rows", "rows", "table"))
     if chance.random() < 0.3:
         flags["--accumulate"] = chance.choice(("sharded", "unsharded"))
     if chance.random() < 0.3:

@@ -3,7 +3,7 @@ import copy
 import random
 
 from matrix_defects import MatrixMutation
-from plan_edits import GROUP_STARTS, STARTS, body, kind, tensors, token
+from plan_edits import GROUP_STARTS, ROW_STARTS, STARTS, body, kind, tensors, token
 
 
 class Mutation(MatrixMutation):
@@ -108,8 +108,21 @@ class Mutation(MatrixMutation):
         self.what = f"{group.name}.{field}"
         return getattr(group, field) != before
 
+    def other_rows(self):
+        """Ids, rows or gradients of some positions in place of others."""
+        entry = self.pick(*ROW_STARTS)
+        if entry is None:
+            return False
+        field, tensor = self.rng.choice([t for t in tensors(entry) if t[0] != "workspace"])
+        self.touch(entry, near=True)
+        self.what = f"{entry.name}, {field}"
+        tensor.offset += self.rng.choice([-8, 4, 8, 64])
+        return tensor.offset >= 0
+
     def wrong_unit(self):
-        entry = self.pick("all_gather_start", "optimizer_step", "all_gather_updates_start", "keep")
+        entry = self.pick(
+            "all_gather_start", "optimizer_step", "all_gather_updates_start", "keep", *ROW_STARTS
+        )
         unit = self.rng.randrange(len(self.plan.units))
         if entry is None or body(entry).unit == unit:
             return False

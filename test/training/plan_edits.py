@@ -1,9 +1,11 @@
 """Finding and changing entries and buffers of a plan, one change at a time."""
 import copy
 
-GROUP_STARTS = (
-    "all_gather_start reduce_scatter_start all_reduce_start all_gather_updates_start".split()
-)
+ROW_STARTS = "gather_rows_start reduce_rows_start".split()
+GROUP_STARTS = [
+    *"all_gather_start reduce_scatter_start all_reduce_start all_gather_updates_start".split(),
+    *ROW_STARTS,
+]
 MATRIX_STARTS = "gather_matrices_start scatter_matrices_start".split()
 STARTS = GROUP_STARTS + MATRIX_STARTS
 

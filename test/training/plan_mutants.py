@@ -32,6 +32,7 @@ TRAINERS = (
     ("s2-llama-tiny-mask", "2x2", 2, ["--strategy", "hybrid_opt", *MUON, "--units", "block"]),
     ("mlp-tiny-loss", "2", 8, MUON),
     ("s2-llama-tiny-mask", "3", 2, [*MUON, "--units", "block"]),
+    ("s2-llama-tiny-mask", "4", 2, ["--embedding", "rows", "--units", "scope:embed|layers"]),
 )
 REFERENCE = ["--strategy", "none", "--remat", "none", "--disable-pass", "step-write-in-place"]
 

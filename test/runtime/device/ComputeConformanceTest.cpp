@@ -276,6 +276,43 @@ TEST_P(EmbeddingGradConformance, AddsRows) {
         });
 }
 
+/// To the bit, as sums over ranks demand: parts of float32 that rounding tells
+/// apart, over micro-batches.
+TEST_P(EmbeddingGradConformance, AddsPartsOneByOne) {
+  constexpr int64_t parts = 3, rows = 40, width = 9, microBatches = 2;
+  for (plan::DType dtype : {plan::FLOAT32, plan::BFLOAT16})
+    for (int64_t positions : {0, 1, 70, 700})
+      onDevice([&](Bench &bench) {
+        SCOPED_TRACE(testing::Message()
+                     << plan::DType_Name(dtype) << ", " << positions);
+        Numbers gradient =
+            Numbers::random(dtype, {parts * positions, width}, 1);
+        Numbers ids =
+            Numbers::integers(plan::INT64, {parts * positions}, 5, 0, rows - 1);
+        Tensor table = bench.room(plan::FLOAT32, {rows, width});
+        entry::EmbeddingGrad add{
+            bench.put(gradient), bench.put(ids), table, false, parts, true};
+        std::vector<float> sums(rows * width);
+        StepNumbers numbers;
+        numbers.microBatches = microBatches;
+        for (; numbers.microBatch < microBatches; ++numbers.microBatch) {
+          bench.run(add, numbers);
+          for (int64_t part = 0; part < parts; ++part) {
+            std::vector<float> own(rows * width);
+            for (int64_t i = part * positions; i < (part + 1) * positions; ++i)
+              for (int64_t column = 0; column < width; ++column)
+                own[int64_t(ids[i]) * width + column] +=
+                    float(gradient[i * width + column]);
+            for (size_t i = 0; i < sums.size(); ++i)
+              sums[i] += own[i];
+          }
+        }
+        bench.expect(table,
+                     Expected(std::vector<double>(sums.begin(), sums.end())),
+                     "table_gradient");
+      });
+}
+
 TEST_P(EmbeddingGradConformance, AnIdOutsideTheTableIsAnError) {
   for (plan::DType dtype : {plan::FLOAT32, plan::BFLOAT16})
     onDevice([&](Bench &bench) {
