@@ -80,8 +80,8 @@ struct StepOffload : impl::StepOffloadBase<StepOffload> {
           !offload::offloadParameters(plan, option->parameters, *machine)) {
         getOperation().emitError(
             "--offload parameters: no rank has parameters that it updates "
-            "alone; give --strategy full, --master float32, and an optimizer "
-            "other than muon");
+            "alone; give --strategy full, --reshard-after-backward always, "
+            "--master float32, and an optimizer other than muon");
         return signalPassFailure();
       }
       if (step::ProgramOp train = trainProgram(plan))

@@ -93,6 +93,8 @@ bool RowExchanger::collect(func::FuncOp function, Table &table) {
   for (auto start : function.getOps<fsdp::AllGatherStartOp>()) {
     if (start.getUnitAttr().getAttr() != table.unit.getSymNameAttr())
       continue;
+    if (start.getFirst()) // it is to stay
+      return false;
     Lookups &lookups = table.lookups.emplace_back();
     lookups.start = start;
     lookups.wait = cast<fsdp::AllGatherWaitOp>(*start.getToken().user_begin());
@@ -209,7 +211,8 @@ struct FSDPExchangeRows : impl::FSDPExchangeRowsBase<FSDPExchangeRows> {
     bool any = false;
     for (auto unit : module.getOps<fsdp::UnitOp>())
       if (std::optional<Table> table = exchanger.tableOf(unit))
-        if (embedding == "rows" || 2 * table->rowBytes <= table->tableBytes) {
+        if (embedding == "rows" ||
+            RowExchange::isLess(table->rowBytes, table->tableBytes)) {
           exchanger.exchange(*table);
           any = true;
         }

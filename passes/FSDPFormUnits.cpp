@@ -39,6 +39,7 @@ struct Part {
   std::string reason;
   SmallVector<size_t> members;
   int64_t reshard = 0;
+  bool stays = false; // over micro-batches
 
   std::string name() const {
     return trained ? groupName : groupName + ".frozen";
@@ -100,6 +101,7 @@ private:
   MeshShape shape;
   Sharding sharding;
   ReshardOption reshardAll;
+  bool allStay = false;
   SmallVector<UnitOption> options;
   int64_t ranks = 1, shards = 1, optimizerShards = 1;
   llvm::DenseMap<StringAttr, Type> gradientType;
@@ -165,6 +167,14 @@ llvm::Error FSDPFormUnits::readOptions() {
   if (!option)
     return option.takeError();
   reshardAll = *option;
+  auto stay = parseStays("--reshard-after-backward", afterBackward);
+  if (!stay)
+    return stay.takeError();
+  allStay = *stay;
+  if (allStay)
+    if (llvm::Error error = ReshardOption{ReshardOption::Never, 0}.check(
+            "--reshard-after-backward", sharding, shape))
+      return error;
   if (align < 1)
     return llvm::createStringError("align expects 1 or more elements, got %lld",
                                    static_cast<long long>(align));
@@ -178,6 +188,10 @@ llvm::Error FSDPFormUnits::readOptions() {
     if (unitOption->reshard)
       if (llvm::Error error = unitOption->reshard->check(
               "--unit-option " + text + ": reshard", sharding, shape))
+        return error;
+    if (unitOption->stays.value_or(false))
+      if (llvm::Error error = ReshardOption{ReshardOption::Never, 0}.check(
+              "--unit-option " + text + ": after-backward", sharding, shape))
         return error;
     options.push_back(std::move(*unitOption));
   }
@@ -289,6 +303,7 @@ llvm::Error FSDPFormUnits::chooseReshards(ArrayRef<ParameterGroup> groups,
   };
   for (Part &part : parts) {
     std::optional<ReshardOption> own; // the first match wins
+    std::optional<bool> stays;
     for (auto [number, candidate] : llvm::enumerate(options)) {
       // What is said for a block holds for what is frozen of it.
       llvm::Regex regex(translatePattern(candidate.match));
@@ -297,9 +312,19 @@ llvm::Error FSDPFormUnits::chooseReshards(ArrayRef<ParameterGroup> groups,
       matched[number] = true;
       if (!own)
         own = candidate.reshard;
+      if (!stays)
+        stays = candidate.stays;
     }
     ReshardOption option = own.value_or(reshardAll);
-    bool keeps = sharding.keepsGathered ||
+    part.stays = stays.value_or(allStay);
+    if (part.stays && (option.kind == ReshardOption::Always ||
+                       option.kind == ReshardOption::Groups))
+      return llvm::createStringError(
+          "unit " + part.name() +
+          ": what is not resharded after backward cannot be after forward; "
+          "expects --reshard-after-forward never or default with "
+          "--reshard-after-backward never, or --unit-option that says so");
+    bool keeps = part.stays || sharding.keepsGathered ||
                  option.kind == ReshardOption::Never ||
                  (option.kind == ReshardOption::Default && part.group == last &&
                   waits(part));
@@ -465,7 +490,7 @@ fsdp::UnitOp FSDPFormUnits::createUnit(SymbolTable &symbols, const Part &part,
       builder.getArrayAttr(names), offsets, layout.elements(), layout.padding,
       shards, part.trained ? optimizerShards : 0, part.reshard, elementType,
       part.trained ? masterType(elementType) : elementType, gradientType,
-      part.reason);
+      part.reason, part.stays);
   symbols.insert(unit, beforeFunctions);
   return unit;
 }

@@ -109,7 +109,9 @@ def FSDPFormUnits : Pass<"fsdp-form-units", "::mlir::ModuleOp"> {
       "what is left of gathered parameters after forward: default, always, never, or a number of "
       "ranks">,
     ListOption<"unitOptions", "unit-options", "std::string",
-      "match=REGEX[,reshard=...] for units of that name">,
+      "match=REGEX[,reshard=...][,after-backward=...] for units of that name">,
+    Option<"afterBackward", "after-backward", "std::string", "\"always\"",
+      "never: gathered parameters stay over the micro-batches of a step">,
     Option<"align", "align", "int64_t", "1",
       "elements that parameters begin and slices end at multiples of: what the target's kernels "
       "load at once">
@@ -227,8 +229,13 @@ def FSDPExchangeRows : Pass<"fsdp-exchange-rows", "::mlir::ModuleOp"> {
 
     Before:
     ```mlir
-    fsdp.unit @table {parameters = [@w], offsets = array<i64: 0>, elements = 4096 : i64, ...}
-    func.func @train(%ids: tensor<4x8xi64>, ...) {
+    nn.parameter @w : tensor<512x8xf32> {trainable, ...}
+    fsdp.group @world {stride = 1 : i64, size = 2 : i64}
+    fsdp.unit @table {parameters = [@w], offsets = array<i64: 0>, elements = 4096 : i64,
+                      padding = 0 : i64, shards = 2 : i64, optimizer_shards = 2 : i64,
+                      reshard = 2 : i64, element_type = f32, master_type = f32,
+                      gradient_type = f32, reason = ""}
+    func.func @train(%ids: tensor<4x8xi64>, %dx: tensor<4x8x8xf32>) {
       %0 = fsdp.all_gather_start @table forward over @world
       %w = fsdp.all_gather_wait %0 : tensor<512x8xf32>
       %x = nn.embedding %w, %ids : (tensor<512x8xf32>, tensor<4x8xi64>) -> tensor<4x8x8xf32>
@@ -239,18 +246,27 @@ def FSDPExchangeRows : Pass<"fsdp-exchange-rows", "::mlir::ModuleOp"> {
       %f = fsdp.flat_gradients @table(%dw) : (tensor<512x8xf32>) -> tensor<4096xf32>
       %1 = fsdp.reduce_scatter_start @table %f over @world accumulated : tensor<4096xf32>
       %g = fsdp.reduce_scatter_wait %1 : tensor<2048xf32>
+      return
+    }
     ```
 
     After:
     ```mlir
-    fsdp.unit @table {parameters = [@w], offsets = array<i64: 0>, elements = 4096 : i64, ...}
-    func.func @train(%ids: tensor<4x8xi64>, ...) {
+    nn.parameter @w : tensor<512x8xf32> {trainable, ...}
+    fsdp.group @world {stride = 1 : i64, size = 2 : i64}
+    fsdp.unit @table {parameters = [@w], offsets = array<i64: 0>, elements = 4096 : i64,
+                      padding = 0 : i64, shards = 2 : i64, optimizer_shards = 2 : i64,
+                      reshard = 2 : i64, element_type = f32, master_type = f32,
+                      gradient_type = f32, reason = "; its rows travel: ..."}
+    func.func @train(%ids: tensor<4x8xi64>, %dx: tensor<4x8x8xf32>) {
       %0 = fsdp.gather_rows_start @table(%ids) over @world : tensor<4x8xi64>
       %x = fsdp.gather_rows_wait %0 : tensor<4x8x8xf32>
       ...
       %1 = fsdp.reduce_rows_start @table(%dx, %ids) over @world accumulated
           : tensor<4x8x8xf32>, tensor<4x8xi64>
       %g = fsdp.reduce_scatter_wait %1 : tensor<2048xf32>
+      return
+    }
     ```
     A unit qualifies that has one parameter, which only `nn.embedding` reads, in slices of whole
     rows on as many ranks as divide a row; whose gradient is one `nn.embedding_grad`, reduced in

@@ -214,9 +214,11 @@ void Sharder::insertGathers() {
     if (kept)
       group = reshardGroup(unit);
     builder.setInsertionPoint(gather.first);
-    auto start = fsdp::AllGatherStartOp::create(builder, gather.first->getLoc(),
-                                                token, unit.getSymName(), phase,
-                                                group.getSymName(), kept);
+    // An evaluation is one micro-batch, and each unit is used there once.
+    bool first = unit.getStays() && function.getSymName() == "train";
+    auto start = fsdp::AllGatherStartOp::create(
+        builder, gather.first->getLoc(), token, unit.getSymName(), phase,
+        group.getSymName(), kept, first);
     auto wait =
         fsdp::AllGatherWaitOp::create(builder, gather.first->getLoc(),
                                       parameterTypes(unit), start.getToken());

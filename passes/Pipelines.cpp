@@ -84,6 +84,7 @@ void buildShardPhase(OpPassManager &passes, const ShardPhaseOptions &options) {
   units.strategy = options.strategy;
   units.reshard = options.reshard;
   units.unitOptions = {options.unitOptions.begin(), options.unitOptions.end()};
+  units.afterBackward = options.afterBackward;
   units.align = options.align;
   passes.addPass(createFSDPFormUnits(units));
   FSDPShardOptions shard;

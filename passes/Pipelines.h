@@ -88,6 +88,9 @@ struct ShardPhaseOptions : mlir::PassPipelineOptions<ShardPhaseOptions> {
                               llvm::cl::init("default")};
   ListOption<std::string> unitOptions{
       *this, "unit-options", llvm::cl::desc("match=REGEX[,reshard=...]")};
+  Option<std::string> afterBackward{*this, "after-backward",
+                                    llvm::cl::desc("see fsdp-form-units"),
+                                    llvm::cl::init("always")};
   Option<std::string> optimizer{*this, "optimizer",
                                 llvm::cl::desc("see fsdp-shard"),
                                 llvm::cl::init("adamw")};

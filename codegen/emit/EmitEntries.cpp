@@ -233,6 +233,7 @@ void EntryEmitter::describe(Operation *op, plan::Entry *entry) {
   entry->set_unit(step::entryUnit(op).str());
   entry->set_phase(step::entryPhase(op).str());
   entry->set_last(op->hasAttr("step.last"));
+  entry->set_first(op->hasAttr(step::firstAttr));
   if (auto flops = op->getAttrOfType<IntegerAttr>("step.flops"))
     entry->set_flops(flops.getInt());
   if (auto ranks = op->getAttrOfType<DenseI64ArrayAttr>("step.ranks"))

@@ -121,7 +121,7 @@ void PlanBuilder::addResidentUnits(ArrayRef<func::FuncOp> functions) {
         offsets, elements, /*padding=*/elements - values, /*shards=*/1,
         /*optimizer_shards=*/0,
         /*reshard=*/1, elementType, elementType, elementType,
-        "not trained: whole on every rank");
+        "not trained: whole on every rank", /*stays=*/false);
     symbols.insert(unit, Block::iterator(plan));
     (void)addLayout(unit); // its parameters were looked up above
   }

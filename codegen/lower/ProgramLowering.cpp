@@ -1,6 +1,8 @@
 // The walk over a function's ops lowers views itself: they are no entries.
 #include "codegen/lower/ProgramLowering.h"
 
+#include "codegen/step/Liveness.h"
+
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -175,6 +177,13 @@ static bool runsInLastMicroBatch(Operation *op) {
   return false;
 }
 
+static bool runsInFirstMicroBatch(Operation *op) {
+  if (auto wait = dyn_cast<fsdp::AllGatherWaitOp>(op))
+    op = wait.getToken().getDefiningOp();
+  auto start = dyn_cast<fsdp::AllGatherStartOp>(op);
+  return start && start.getFirst();
+}
+
 // Returns whether the op is one of those that the phase of the optimizer begins
 // with.
 static bool beginsOptimizer(Operation *op) {
@@ -191,7 +200,8 @@ void ProgramLowering::annotate(Operation *op, Operation *before) {
                 fsdp::AllGatherUpdatesStartOp, fsdp::AllGatherUpdatesWaitOp>(
                op))
     phase = "backward"; // which goes on behind an update
-  bool onlyLast = runsInLastMicroBatch(op);
+  bool onlyLast = runsInLastMicroBatch(op),
+       onlyFirst = runsInFirstMicroBatch(op);
   DenseI64ArrayAttr ranks = ranksOf(op);
   // Matrices of several units come together.
   if (isa<fsdp::GatherMatricesWaitOp>(op))
@@ -216,6 +226,8 @@ void ProgramLowering::annotate(Operation *op, Operation *before) {
                          : builder.getStringAttr(phase));
     if (onlyLast)
       entry.setAttr("step.last", builder.getUnitAttr());
+    if (onlyFirst)
+      entry.setAttr(step::firstAttr, builder.getUnitAttr());
     if (ranks)
       entry.setAttr("step.ranks", ranks);
     auto own = entry.getAttrOfType<FlatSymbolRefAttr>("unit");

@@ -57,7 +57,7 @@ public:
 private:
   void collect(Operation *entry) {
     if (auto start = dyn_cast<step::AllGatherStartOp>(entry))
-      units.insert({start.getUnit(), true});
+      units.insert({start.getUnit(), !start->hasAttr(step::firstAttr)});
     // Others bring a part of what the rank holds; matrices are updated whole.
     if (auto start = dyn_cast<step::AllGatherUpdatesStartOp>(entry))
       units[start.getUnit()] = false;

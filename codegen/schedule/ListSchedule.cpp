@@ -41,8 +41,9 @@ std::vector<step::Lifetime> gatheredIn(const Problem &problem,
   std::vector<size_t> last = lastReads(problem, schedule);
   for (auto [index, gather] : llvm::enumerate(problem.gathers))
     if (!schedule.held[index])
-      gathered.push_back({static_cast<int64_t>(schedule.starts[index]),
-                          static_cast<int64_t>(last[index]), gather.bytes});
+      gathered.push_back(
+          {gather.stays ? 0 : static_cast<int64_t>(schedule.starts[index]),
+           static_cast<int64_t>(last[index]), gather.bytes});
   return gathered;
 }
 
@@ -102,6 +103,13 @@ void Search::placeStarts(Schedule &schedule, int64_t gathered) {
     schedule.starts[index] = gather.wait;
     if (schedule.held[index])
       continue;
+    if (gather.stays) {
+      // Its memory does not depend on when it comes.
+      for (size_t at = 0; at <= last[index]; ++at)
+        alive[at] += gather.bytes;
+      schedule.starts[index] = before = std::max(gather.earliest, before);
+      continue;
+    }
     bool fits = true;
     for (size_t at = gather.wait; at <= last[index] && fits; ++at)
       fits = alive[at] + gather.bytes <= gathered;

@@ -21,6 +21,7 @@ struct Gather {
   size_t earliest = 0, wait = 0;
   size_t last = 0; // step that reads what was gathered
   int64_t bytes = 0;
+  bool stays = false; // its bytes are there in all of the program
   /// An earlier gather of the same bytes: where that is held on to, this one
   /// is not needed.
   std::optional<size_t> before;

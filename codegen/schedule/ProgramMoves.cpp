@@ -190,6 +190,10 @@ void ProgramMoves::addGather(step::AllGatherStartOp start, size_t collective) {
         if (isa<step::KeepOp>(writer))
           gather.earliest = std::max(gather.earliest, placeOf[writer] + 1);
   }
+  if (start->hasAttr(step::firstAttr)) {
+    gather.stays = true;
+    gather.last = entries.size();
+  }
   problem.gathers.push_back(gather);
   gathers.push_back(start);
 }

@@ -97,6 +97,12 @@ llvm::MapVector<Operation *, Lifetime> lifetimes(ProgramOp program) {
       lifetime.last = std::max(lifetime.last, last);
     }
   }
+  for (auto start : program.getBody().front().getOps<AllGatherStartOp>())
+    if (start->hasAttr(firstAttr)) {
+      Lifetime &lifetime = result[start.getGathered().getDefiningOp()];
+      lifetime.first = 0;
+      lifetime.last = static_cast<int64_t>(position.size()) - 1;
+    }
   result.remove_if(
       [](auto &entry) { return entry.second.last < entry.second.first; });
   return result;

@@ -26,12 +26,16 @@ bool isEntry(mlir::Operation *op);
 /// The wait of a collective, or null where `entry` starts none.
 WaitOp waitOf(mlir::Operation *entry);
 
+/// Of an entry that runs in the first micro-batch of a step alone.
+inline constexpr llvm::StringLiteral firstAttr = "step.first";
+
 /// What outlives a step takes of the device's memory.
 int64_t persistentBytes(PlanOp plan);
 
 /// The program's own buffers that some entry touches, in the order of their
 /// definition, each alive from the first such entry to the last, and to the
-/// wait of a collective that touches it.
+/// wait of a collective that touches it. What is gathered in the first
+/// micro-batch alone is alive in all of the program.
 llvm::MapVector<mlir::Operation *, Lifetime> lifetimes(ProgramOp program);
 
 } // namespace shardc::step

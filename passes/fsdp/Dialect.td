@@ -25,7 +25,7 @@ def FSDP_Dialect : Dialect {
 
     A step is one or more micro-batches (a number of the run). Every micro-batch runs the whole
     function, but for what has the phase `optimizer` or the attribute `last`: that runs in the last
-    micro-batch alone.
+    micro-batch alone; and for what has the attribute `first`.
 
     The examples of this page stand in a module with these symbols: on a mesh of two by four ranks
     parameters are cut over four neighbours, the optimizer's state over all eight, and backward

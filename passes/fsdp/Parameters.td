@@ -29,7 +29,8 @@ def FSDP_AllGatherStartOp : FSDP_UnitStepOp<"all_gather_start"> {
     Each rank of the group gives its slice and gets all of them, in rank order. The group has as
     many ranks as the unit has shards; or, with `kept`, as many as `fsdp.keep` cut the unit into:
     tensor<elements / size> of the unit's element_type. All else is refused. `phase` says for which
-    part of the step. The token goes to one `fsdp.all_gather_wait` (`fsdp-verify`).
+    part of the step. With `first` it runs in the first micro-batch alone, and what it brings is
+    there in all of them. The token goes to one `fsdp.all_gather_wait` (`fsdp-verify`).
 
     ```mlir
     %whole = fsdp.all_gather_start @layers.0 forward over @shard
@@ -37,9 +38,10 @@ def FSDP_AllGatherStartOp : FSDP_UnitStepOp<"all_gather_start"> {
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$unit, FSDP_PhaseAttr:$phase, FlatSymbolRefAttr:$group,
-    Optional<AnyRankedTensor>:$kept);
+    Optional<AnyRankedTensor>:$kept, UnitAttr:$first);
   let results = (outs FSDP_Token:$token);
-  let assemblyFormat = "$unit $phase `over` $group (`from` $kept^ `:` type($kept))? attr-dict";
+  let assemblyFormat = [{$unit $phase `over` $group (`from` $kept^ `:` type($kept))?
+    (`first` $first^)? attr-dict}];
 }
 def FSDP_AllGatherWaitOp : FSDP_UnitStepOp<"all_gather_wait"> {
   let summary = "the gathered parameters of the unit, one tensor each";

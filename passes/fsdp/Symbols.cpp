@@ -120,6 +120,10 @@ LogicalResult UnitOp::verify() {
   if (reshard < 1 || shards % reshard != 0)
     return emitOpError("expects reshard to divide its ")
            << shards << " shards, got " << reshard;
+  if (getStays() && reshard != 1)
+    return emitOpError("stays gathered over micro-batches: expects reshard 1, "
+                       "got ")
+           << reshard;
   if (getOffsets().size() != getParameters().size())
     return emitOpError("expects one offset per parameter: ")
            << getParameters().size() << " parameters, " << getOffsets().size()

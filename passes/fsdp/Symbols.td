@@ -65,12 +65,13 @@ def FSDP_UnitOp : FSDP_Op<"unit", [Symbol, DeclareOpInterfaceMethods<SymbolUserO
     which the optimizer updates, and of its state, `gradient_type` that of the flat gradients and
     their sums. `reshard` says what is left of the gathered parameters between forward and backward:
     1, all of them on every rank; `shards`, nothing but the rank's slice; N between, a slice over N
-    neighbours, which gather among themselves. `reason` says in words why the unit was formed.
+    neighbours, which gather among themselves. What `stays` is gathered once in a step, and held to
+    its end, over all micro-batches. `reason` says in words why the unit was formed.
 
     Refused are types that are no floats, optimizer_shards that is no multiple of shards, elements
     that is no multiple of both, a reshard that does not divide shards, names that are no
     `nn.parameter` or stand there twice, offsets that do not ascend or leave the buffer, other
-    padding than is left, and a slice boundary inside a parameter that does not fall between two of
+    padding than is left, a unit that stays and is resharded, and a slice boundary inside a parameter that does not fall between two of
     its rows (a row: the elements of one index of dim 0).
 
     ```mlir
@@ -83,7 +84,8 @@ def FSDP_UnitOp : FSDP_Op<"unit", [Symbol, DeclareOpInterfaceMethods<SymbolUserO
   let arguments = (ins SymbolNameAttr:$sym_name, FlatSymbolRefArrayAttr:$parameters,
     DenseI64ArrayAttr:$offsets, I64Attr:$elements, I64Attr:$padding, I64Attr:$shards,
     I64Attr:$optimizer_shards, I64Attr:$reshard, TypeAttr:$element_type, TypeAttr:$master_type,
-    TypeAttr:$gradient_type, StrAttr:$reason);
+    TypeAttr:$gradient_type, StrAttr:$reason,
+    UnitAttr:$stays);
   let assemblyFormat = "$sym_name attr-dict";
   let hasVerifier = 1;
   let extraClassDeclaration = [{

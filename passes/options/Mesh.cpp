@@ -183,6 +183,12 @@ Error ReshardOption::check(StringRef flag, const Sharding &sharding,
       (divisors.empty() ? ", of which there is none" : ": " + divisors));
 }
 
+Expected<bool> shardc::parseStays(StringRef flag, StringRef text) {
+  if (text == "always" || text == "never")
+    return text == "never";
+  return createStringError(flag + " " + text + ": expected always or never");
+}
+
 Expected<UnitOption> UnitOption::parse(StringRef text) {
   auto failure = [&](const Twine &what) {
     return createStringError("--unit-option " + text + ": " + what);
@@ -208,11 +214,17 @@ Expected<UnitOption> UnitOption::parse(StringRef text) {
       if (!reshard)
         return failure(toString(reshard.takeError()));
       option.reshard = *reshard;
+    } else if (key == "after-backward") {
+      auto stays = parseStays(key, value);
+      if (!stays)
+        return failure(toString(stays.takeError()));
+      option.stays = *stays;
     } else if (key == "precision") {
       option.precision = value.str();
     } else {
       return failure("there is no '" + key +
-                     "'; there are match, reshard and precision");
+                     "'; there are match, reshard, after-backward and "
+                     "precision");
     }
   }
   if (option.match.empty())
@@ -220,7 +232,8 @@ Expected<UnitOption> UnitOption::parse(StringRef text) {
   std::string problem;
   if (!Regex(translatePattern(option.match)).isValid(problem))
     return failure("match is no regular expression: " + problem);
-  if (!option.reshard && option.precision.empty())
-    return failure("says nothing; add reshard=... or precision=...");
+  if (!option.reshard && !option.stays && option.precision.empty())
+    return failure("says nothing; add reshard=..., after-backward=... or "
+                   "precision=...");
   return option;
 }

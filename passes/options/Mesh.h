@@ -65,11 +65,17 @@ struct ReshardOption {
                     const MeshShape &mesh) const;
 };
 
-/// --unit-option match=REGEX[,reshard=...][,precision=...].
+/// What --reshard-after-backward, or the `after-backward` of a --unit-option,
+/// says: whether gathered parameters stay over the micro-batches of a step. The
+/// error is one line that begins with `flag`.
+llvm::Expected<bool> parseStays(llvm::StringRef flag, llvm::StringRef text);
+
+/// --unit-option match=REGEX[,reshard=...][,after-backward=...][,precision=...].
 struct UnitOption {
   std::string match;
   std::optional<ReshardOption> reshard;
-  std::string precision; // empty: not said
+  std::optional<bool> stays; // over micro-batches
+  std::string precision;     // empty: not said
 
   /// The error is one line.
   static llvm::Expected<UnitOption> parse(llvm::StringRef text);

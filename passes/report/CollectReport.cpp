@@ -39,6 +39,7 @@ public:
           auto unit = symbols.lookup<fsdp::UnitOp>(start.getUnit());
           add("all_gather", start.getPhase(), start.getUnit(),
               unit.getFlatType(), start.getGroup());
+          report.collectives.back().first = start.getFirst();
         })
         .Case([&](fsdp::AllGatherUpdatesStartOp start) {
           auto unit = symbols.lookup<fsdp::UnitOp>(start.getUnit());
@@ -126,6 +127,7 @@ static CompileReport::Unit describe(fsdp::UnitOp unit, StringRef optimizer,
   entry.masterDtype = dtypeName(unit.getMasterType());
   entry.trained = unit.isTrained();
   entry.reshard = unit.getReshard();
+  entry.stays = unit.getStays();
   entry.reason = unit.getReason().str();
   entry.parameterBytes = entry.bytes / static_cast<int64_t>(unit.getShards());
   if (!entry.trained)

@@ -67,6 +67,14 @@ std::string shardc::meaningOf(const CompileReport &report) {
 /// What stays of gathered parameters between forward and backward.
 static std::string reshardText(const CompileReport &report) {
   std::vector<std::string> kept;
+  auto staying = llvm::count_if(
+      report.units, [](const CompileReport::Unit &unit) { return unit.stays; });
+  std::string end =
+      staying == 0 ? "\n"
+      : staying == static_cast<int64_t>(report.units.size())
+          ? ", over all micro-batches\n"
+          : llvm::formatv(", of {0} units over all micro-batches\n", staying)
+                .str();
   std::map<int64_t, int64_t> grouped;
   for (const CompileReport::Unit &unit : report.units)
     if (unit.reshard == 1)
@@ -77,7 +85,7 @@ static std::string reshardText(const CompileReport &report) {
     return "";
   std::string text = "gathered parameters after forward: ";
   if (kept.size() == report.units.size())
-    return text + "kept until backward\n";
+    return text + "kept until backward" + end;
   text += "released";
   for (auto [size, count] : grouped)
     text += llvm::formatv(", of {0} units a slice over {1} ranks is kept",
@@ -87,7 +95,7 @@ static std::string reshardText(const CompileReport &report) {
     text += ", kept of " + (kept.size() <= 3
                                 ? llvm::join(kept, ", ")
                                 : std::to_string(kept.size()) + " units");
-  return text + "\n";
+  return text + end;
 }
 
 /// The types of what is trained; units with others follow.

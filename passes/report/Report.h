@@ -29,6 +29,7 @@ struct CompileReport {
         0; // of the flat buffer: what a rank holds while it is gathered
     std::string dtype, gradientDtype, masterDtype;
     bool trained = true, splitsMaster = false;
+    bool stays = false; // gathered over all micro-batches
     int64_t reshard =
         1; // ranks over which it lies between forward and backward
     std::string reason;
@@ -45,7 +46,8 @@ struct CompileReport {
     int64_t bytes = 0; // of the gathered buffer, or of what is reduced
     std::string group; // world, shard, replicate, reshard.N
     int64_t groupSize = 1;
-    bool last = false; // in the last micro-batch of a step only
+    bool last = false;  // in the last micro-batch of a step only
+    bool first = false; // in the first only
   };
   struct Kind {
     std::string name;

@@ -15,6 +15,7 @@ static llvm::json::Value toJson(const CompileReport::Unit &unit) {
       {"master_dtype", unit.masterDtype},
       {"trained", unit.trained},
       {"reshard", unit.reshard},
+      {"stays", unit.stays},
       {"reason", unit.reason},
       {"per_rank", llvm::json::Object{{"parameters", unit.parameterBytes},
                                       {"master", unit.masterBytes},
@@ -32,7 +33,8 @@ static llvm::json::Value toJson(const CompileReport::Collective &collective) {
                             {"bytes", collective.bytes},
                             {"group", collective.group},
                             {"ranks", collective.groupSize},
-                            {"last", collective.last}};
+                            {"last", collective.last},
+                            {"first", collective.first}};
 }
 
 llvm::json::Value shardc::toJson(const CompileReport &report) {

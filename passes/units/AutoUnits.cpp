@@ -4,6 +4,7 @@
 
 #include "passes/units/Segments.h"
 #include "passes/units/SplitUnit.h"
+#include "runtime/device/RowExchange.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -36,6 +37,7 @@ public:
       mergeEnds();
       mergeLong();
       split();
+      partTable();
       splitFirst();
     }
     return finish();
@@ -47,6 +49,9 @@ private:
   void mergeEnds();
   void mergeLong();
   void split();
+  /// Returns whether rows of a parameter, looked up once, are less than it.
+  bool isTableOfRows(size_t parameter) const;
+  void partTable();
   void splitFirst();
   std::vector<Part> splitPart(const Part &part) const;
   std::vector<AssignedUnit> finish();
@@ -276,6 +281,54 @@ void AutoUnits::split() {
       result.push_back(part);
   }
   parts = std::move(result);
+}
+
+bool AutoUnits::isTableOfRows(size_t parameter) const {
+  const UnitModel::Use &first = model.uses[model.firstUse(parameter)];
+  ArrayRef<int64_t> shape = model.parameters[parameter].shape;
+  int64_t ranks = costs.group.size;
+  bool isOnce = llvm::count_if(model.uses, [&](const UnitModel::Use &use) {
+                  return use.parameter == parameter;
+                }) == 1;
+  if (!isOnce || first.lookups < 0 || shape.size() != 2 || shape[1] == 0 ||
+      shape[1] % ranks != 0)
+    return false;
+  RowExchange sizes;
+  sizes.ranks = ranks;
+  sizes.width = shape[1];
+  sizes.sliceRows = divideCeil(shape[0], ranks);
+  sizes.positions = first.lookups;
+  sizes.elementBytes = costs.elementBytes;
+  // Gradients are added in these types.
+  sizes.sumBytes = std::max<int64_t>(4, costs.elementBytes);
+  auto elements = static_cast<double>(model.elements(parameter));
+  return RowExchange::isLess(
+      static_cast<double>(sizes.gatherBytes() + sizes.reduceBytes()),
+      elements * static_cast<double>(costs.elementBytes + sizes.sumBytes));
+}
+
+void AutoUnits::partTable() {
+  auto embedding = llvm::find_if(parts, [](const Part &part) {
+    return !part.isLong && part.kind == Segment::Embedding;
+  });
+  if (costs.replicated || embedding == parts.end() ||
+      embedding->members.size() < 2 || std::next(embedding) == parts.end())
+    return;
+  auto table = llvm::find_if(
+      embedding->members, [&](size_t member) { return isTableOfRows(member); });
+  Part &block = *std::next(embedding);
+  if (table == embedding->members.end() || block.isLong ||
+      block.kind != Segment::Block)
+    return;
+  Part rest = *embedding;
+  llvm::erase(rest.members, *table);
+  if (bytes(rest) + bytes(block) > mostBytes())
+    return;
+  embedding->members = {*table};
+  embedding->reason += "; the table alone, since its rows are to travel";
+  block.reason += "; with what else is used before it";
+  add(block, rest);
+  llvm::sort(block.members);
 }
 
 /// Compute waits for the first block's gather, as nothing but an embedding is

@@ -22,7 +22,9 @@ constexpr double mostOfMemory = 0.05;
 /// With more than one rank, neighbours are merged while one's transfer takes
 /// less time than its latency (blocks evenly; embedding and head into the next
 /// block), and what gathers more than mostOfMemory is split, along modules or
-/// else in order of use. The first block, whose gather and reduction are waited
+/// else in order of use. A table whose rows travel in place of it, since they are
+/// less (`fsdp-exchange-rows`), is what `embedding` has; the rest goes to the
+/// first block. The first block, whose gather and reduction are waited
 /// for, is split where what it uses first hides the rest's.
 std::vector<AssignedUnit> assignAuto(const UnitModel &model,
                                      const UnitCosts &costs);

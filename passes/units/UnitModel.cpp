@@ -45,6 +45,15 @@ double arithmeticOf(Operation *op) {
 
 } // namespace
 
+/// What an embedding looks up in a table as it is.
+static int64_t lookupsOf(const ParameterUses::Use &use) {
+  auto lookup = dyn_cast<nn::EmbeddingOp>(use.operand->getOwner());
+  if (!lookup || use.operand->get() != lookup.getTable() ||
+      !lookup.getTable().getDefiningOp<nn::GetParameterOp>())
+    return -1;
+  return cast<RankedTensorType>(lookup.getIds().getType()).getNumElements();
+}
+
 UnitModel UnitModel::of(func::FuncOp function) {
   UnitModel model;
   auto module = function->getParentOfType<ModuleOp>();
@@ -91,7 +100,7 @@ UnitModel UnitModel::of(func::FuncOp function) {
                    result.getAsOpaquePointer()}),
          looseKinds.of(
              (loose + " " + Twine(use.operand->getOperandNumber())).str()),
-         0});
+         0, lookupsOf(use)});
   }
   // Values and operations.
   llvm::DenseMap<Value, Value> viewed;

@@ -36,6 +36,8 @@ struct UnitModel {
     /// The floating-point operations of the op, and of those after it up to the
     /// next use.
     double flops = 0;
+    /// Rows of the parameter that an embedding looks up; -1: it is another op.
+    int64_t lookups = -1;
   };
   /// A value that an op computes from parameters; a view counts as what it
   /// shows.

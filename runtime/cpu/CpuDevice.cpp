@@ -26,19 +26,18 @@ public:
     Task task = std::visit([&](const auto &what) { return bind(device, what); },
                            entry.what);
     entries.push_back(
-        {std::move(task), entry.planEntry, entry.last, std::move(entry.place)});
+        {std::move(task), entry.planEntry, entry.turn, std::move(entry.place)});
   }
   int64_t size() const override { return std::ssize(entries); }
 
   void run(int64_t begin, int64_t end, const StepNumbers &numbers,
            Measurements &measured) override {
     device.numbers = numbers;
-    bool all = numbers.endsStep();
     bool clocked = measured.timed || measured.recording;
     double gemmBegin = gemmSeconds();
     for (int64_t i = begin; i < end; ++i) {
       const Bound &entry = entries[i];
-      if (entry.last && !all)
+      if (!isDue(entry.turn, numbers))
         continue;
       if (measured.note)
         measured.note->entry(entry.planEntry);
@@ -63,7 +62,7 @@ private:
   struct Bound {
     Task task;
     int planEntry;
-    bool last;
+    Turn turn;
     std::string place;
   };
   /// Runs a task, and names its entry in what it throws.

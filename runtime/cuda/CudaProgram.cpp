@@ -43,7 +43,7 @@ void CudaProgram::add(PlacedEntry entry) {
       task();
       device.noteWaits(index, false);
     };
-  entries.push_back({std::move(task), entry.planEntry, entry.last,
+  entries.push_back({std::move(task), entry.planEntry, entry.turn,
                      std::move(entry.place), std::move(entry.nodes)});
 }
 
@@ -76,10 +76,9 @@ void CudaProgram::upload(const StepNumbers &numbers) {
 }
 
 void CudaProgram::enqueue(int64_t begin, int64_t end) {
-  bool all = device.numbers.endsStep();
   for (int64_t i = begin; i < end; ++i) {
     const Bound &entry = entries[i];
-    if (entry.last && !all)
+    if (!isDue(entry.turn, device.numbers))
       continue;
     if (i % notedEvery == 0)
       device.noteWaits(entry.planEntry, false);
@@ -112,7 +111,7 @@ void CudaProgram::enqueueTimed(int64_t begin, int64_t end,
   device.settle();
   double at = std::chrono::duration<double>(from).count();
   for (int64_t i = begin; i < end; ++i) {
-    if (entries[i].last && !device.numbers.endsStep())
+    if (!isDue(entries[i].turn, device.numbers))
       continue;
     float milliseconds = 0;
     driver.cuEventElapsedTime(&milliseconds, clocks[size_t(i - begin)],

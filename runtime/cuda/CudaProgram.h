@@ -35,7 +35,7 @@ private:
   struct Bound {
     Task task;
     int planEntry;
-    bool last;
+    Turn turn;
     std::string place;
     std::string nodes; // as PlacedEntry has them
     /// "plan entry NAME (train, forward), ONNX node A"

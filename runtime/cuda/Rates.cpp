@@ -34,7 +34,7 @@ double secondsOf(CudaDevice &device, entry::Any what) {
   std::unique_ptr<DeviceProgram> program = device.newProgram();
   constexpr int64_t times = 4;
   for (int64_t i = 0; i < times; ++i)
-    program->add({what, 0, "the self-test", false});
+    program->add({what, 0, "the self-test"});
   auto once = [&] {
     auto begin = std::chrono::steady_clock::now();
     Measurements measurements;

@@ -33,8 +33,7 @@ struct PlacedEntry {
   int planEntry;
   /// Names it in errors: "plan entry NAME (train, forward)".
   std::string place;
-  /// It runs in the last micro-batch of a step only.
-  bool last;
+  Turn turn = Turn::Each;
   /// nodesNear() of the plan's entry.
   std::string nodes = {};
 };

@@ -65,6 +65,13 @@ struct RowExchange {
     return idsBytes() + sliceBytes() + rowsBytes();
   }
   int64_t reduceBytes() const { return idsBytes() + rowsBytes() + sumsBytes(); }
+
+  /// Whether so many bytes of rows are less than those of a table that is
+  /// gathered and reduced: what is put in order for an all-to-all goes through
+  /// memory, too, and counts twice.
+  static bool isLess(double rowBytes, double tableBytes) {
+    return 2 * rowBytes <= tableBytes;
+  }
 };
 
 } // namespace shardc

@@ -27,8 +27,16 @@ struct StepNumbers {
   /// (optimizer, entries marked last) runs in the last only.
   int64_t microBatch = 0, microBatches = 1;
 
+  bool beginsStep() const { return microBatch == 0; }
   bool endsStep() const { return microBatch + 1 == microBatches; }
 };
+
+/// In which micro-batches of a step an entry runs.
+enum class Turn { Each, First, Last };
+inline bool isDue(Turn turn, const StepNumbers &numbers) {
+  return turn == Turn::Each || (turn == Turn::First && numbers.beginsStep()) ||
+         (turn == Turn::Last && numbers.endsStep());
+}
 
 /// What a step takes from the run for one parameter.
 struct ParameterNumbers {

@@ -112,7 +112,9 @@ void Program::requireOnDevice(const entry::Any &what) const {
 
 void Program::push(int index, entry::Any what, bool last) {
   requireOnDevice(what);
-  onDevice->add({std::move(what), index, placeOf(program.entries(index)), last,
+  const plan::Entry &entry = program.entries(index);
+  Turn turn = last ? Turn::Last : entry.first() ? Turn::First : Turn::Each;
+  onDevice->add({std::move(what), index, placeOf(entry), turn,
                  nodesNear(program, index)});
 }
 
@@ -243,7 +245,8 @@ void Program::begin(const StepNumbers &numbers) {
     onDevice->run(middle, size, numbers, measured);
   }
   for (int i = 0; i < program.entries_size(); ++i)
-    if ((ranToEnd || !onlyAtEnd[i]) && isOwn(program.entries(i)))
+    if ((ranToEnd || !onlyAtEnd[i]) && isOwn(program.entries(i)) &&
+        (numbers.beginsStep() || !program.entries(i).first()))
       ++measured.profile.entryRuns[i];
   if (measured.timed) {
     ++measured.profile.runs;

@@ -16,7 +16,7 @@ public:
 
   void add(PlacedEntry placed) override {
     InspectedEntry entry{
-        {}, placed.planEntry, placed.place, placed.nodes, placed.last};
+        {}, placed.planEntry, placed.place, placed.nodes, placed.turn};
     std::visit(
         [&](auto &what) {
           forOperands(what, [&](const Tensor &tensor, entry::Access access,
@@ -47,7 +47,7 @@ public:
     for (int64_t i = begin; i < end; ++i) {
       inner->run(i, i + 1, numbers, measured);
       const InspectedEntry &entry = entries[i];
-      if (entry.last && !numbers.endsStep())
+      if (!isDue(entry.turn, numbers))
         continue;
       if (entry.starts) {
         open[*entry.starts] = &entry;

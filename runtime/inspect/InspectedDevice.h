@@ -29,11 +29,11 @@ struct InspectedEntry {
   std::vector<Operand> operands;
   int planEntry;
   std::string place, nodes; // as PlacedEntry has them
-  bool last;
+  Turn turn;
   /// A gather or a transfer, which makes no numbers of its own.
   bool onlyMoves = false;
   /// The collective or transfer that it begins, or waits for.
-  std::optional<uint32_t> starts, waitsFor;
+  std::optional<uint32_t> starts = {}, waitsFor = {};
 };
 
 /// Of one rank.

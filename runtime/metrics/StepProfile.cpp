@@ -104,7 +104,7 @@ std::string profileText(const plan::Plan &plan,
 double stepFlops(const plan::Plan &plan, int64_t microBatches) {
   double flops = 0;
   for (const plan::Entry &entry : plan.train().entries()) {
-    bool once = entry.last() || entry.phase() == "optimizer";
+    bool once = entry.first() || entry.last() || entry.phase() == "optimizer";
     flops += entry.flops() * static_cast<double>(once ? 1 : microBatches);
   }
   return flops;

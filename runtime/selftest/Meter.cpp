@@ -69,8 +69,8 @@ std::unique_ptr<DeviceProgram> Meter::programOf(const char *name,
                                                 entry::Any collective) {
   std::unique_ptr<DeviceProgram> program = device.newProgram();
   std::string place = concat("the self-test's ", name);
-  program->add({std::move(collective), 0, place, false});
-  program->add({entry::Wait{0, /*finishes=*/true}, 0, place, false});
+  program->add({std::move(collective), 0, place});
+  program->add({entry::Wait{0, /*finishes=*/true}, 0, place});
   return program;
 }
 

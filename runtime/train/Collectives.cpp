@@ -63,7 +63,8 @@ std::optional<Collective> collectiveOf(const plan::Plan &plan,
 }
 
 int64_t runsPerStep(const plan::Entry &entry, int64_t microBatches) {
-  return entry.last() || entry.phase() == "optimizer" ? 1 : microBatches;
+  bool once = entry.first() || entry.last() || entry.phase() == "optimizer";
+  return once ? 1 : microBatches;
 }
 
 /// Adds a number of runs of an entry to the totals.

@@ -86,6 +86,31 @@ TEST(ListSchedule, holdsUnitsWhereLinksAreSlow) {
   EXPECT_LT(limited.seconds, ahead(problem, 1).seconds);
 }
 
+TEST(ListSchedule, countsWhatStaysFromTheFirstStepToTheLast) {
+  // Other micro-batches have it before this one gathers it.
+  Problem problem = chain(1, 3, 2);
+  problem.gathers.pop_back(); // of backward
+  problem.steps.erase(problem.steps.end() - 2);
+  problem.steps.insert(problem.steps.begin(), {Step::Compute, 1, 0});
+  problem.gathers[0].wait = 1;
+  problem.gathers[0].last = problem.steps.size();
+  problem.gathers[0].stays = true;
+  problem.buffers = {};
+  Schedule made = schedule::schedule(problem);
+  // It begins at once all the same, and hides a second.
+  EXPECT_DOUBLE_EQ(made.seconds, 2 + 3 + 3);
+  EXPECT_EQ(made.gatherBytes, 1);
+  Gather early = problem.gathers[0];
+  early.wait = early.last = 0, early.stays = false;
+  early.collective = problem.collectives.size();
+  problem.collectives.push_back({0, 0, 0, 1});
+  problem.steps.insert(problem.steps.begin(),
+                       {Step::Wait, 0, early.collective});
+  problem.gathers[0].wait = 2, problem.gathers[0].last = problem.steps.size();
+  problem.gathers.insert(problem.gathers.begin(), early);
+  EXPECT_EQ(schedule::ahead(problem, 0).gatherBytes, 2);
+}
+
 TEST(ListSchedule, waitsLaterForReductionsWhereMemoryAllows) {
   // Two units of 1 second whose reductions take 3.
   Problem problem;

@@ -93,6 +93,8 @@ def draw_configuration(chance):
         flags["--reshard-after-forward"] = chance.choice(
             ("always", "never") + (("2",) if mesh == "4" else ())
         )
+    elif strategy in ("", "full", "hybrid", "grad_op") and chance.random() < 0.2:
+        flags["--reshard-after-backward"] = "never"
     if chance.random() < 0.3:
         flags["--prefetch"] = chance.choice(
             ("0", "1", "2", "5", "forward=0,backward=3", "auto", "auto")

@@ -51,9 +51,9 @@
 // KEPT-HYBRID: error: --reshard-after-forward: strategy hybrid_grad_op keeps parameters gathered until backward; use hybrid
 // OWN-DIVISOR: error: --unit-option match=w,reshard=3: reshard 3: expected a divisor of the 4 shards other than 1 and 4: 2
 // OWN-RESHARD: error: --unit-option match=w,reshard=half: reshard half: expected default, always, never, or the number of ranks that gather among themselves in backward
-// COMMA: error: --unit-option match=w,reshard: says nothing; add reshard=... or precision=...
+// COMMA: error: --unit-option match=w,reshard: says nothing; add reshard=..., after-backward=... or precision=...
 // VALUE: error: --unit-option match=w,reshard=: expected KEY=VALUE, got 'reshard='
-// KEY: error: --unit-option match=w,wrap=yes: there is no 'wrap'; there are match, reshard and precision
+// KEY: error: --unit-option match=w,wrap=yes: there is no 'wrap'; there are match, reshard, after-backward and precision
 // KEY-TWICE: error: --unit-option match=w,reshard=never,reshard=2: 'reshard' is given twice
 // MATCH: error: --unit-option reshard=never: expected match=REGEX, which says for which units
 // REGEX: error: --unit-option match=*w,reshard=never: match is no regular expression: {{.+}}

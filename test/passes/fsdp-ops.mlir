@@ -226,6 +226,13 @@ fsdp.unit @u {parameters = [@w], offsets = array<i64: 0>, elements = 16, padding
 // -----
 
 nn.parameter @w : tensor<4x4xf32> {initializer = "w", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
+// expected-error @below {{stays gathered over micro-batches: expects reshard 1, got 2}}
+fsdp.unit @u {parameters = [@w], offsets = array<i64: 0>, elements = 16, padding = 0, shards = 2, optimizer_shards = 2, reshard = 2,
+  element_type = f32, master_type = f32, gradient_type = f32, reason = "", stays}
+
+// -----
+
+nn.parameter @w : tensor<4x4xf32> {initializer = "w", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
 // expected-error @below {{expects reshard to divide its 2 shards, got 0}}
 fsdp.unit @u {parameters = [@w], offsets = array<i64: 0>, elements = 16, padding = 0, shards = 2, optimizer_shards = 2, reshard = 0,
   element_type = f32, master_type = f32, gradient_type = f32, reason = ""}

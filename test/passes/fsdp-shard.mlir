@@ -17,6 +17,9 @@
 // RUN: shardc-opt %s --fsdp-form-units=mesh=2 --fsdp-shard="optimizer=muon newton-schulz-steps=1" --fsdp-verify | FileCheck %s --check-prefix=MUON
 // RUN: shardc-opt %s --fsdp-form-units=mesh=1 --fsdp-shard="optimizer=muon matrices=s.1.w" --fsdp-verify | FileCheck %s --check-prefix=MUON-ONE
 // RUN: not shardc-opt %s --fsdp-form-units=mesh=2 --fsdp-shard="optimizer=muon matrices=bias" 2>&1 | FileCheck %s --check-prefix=MUON-NAME
+// RUN: shardc-opt %s --fsdp-form-units="mesh=2 after-backward=never" --fsdp-shard --fsdp-verify | FileCheck %s --check-prefix=STAYS
+// RUN: not shardc-opt %s --fsdp-form-units="mesh=2 after-backward=never reshard=always" 2>&1 | FileCheck %s --check-prefix=STAYS-NOT-AFTER
+// RUN: not shardc-opt %s --fsdp-form-units="mesh=2 after-backward=half" 2>&1 | FileCheck %s --check-prefix=STAYS-HOW
 // RUN: not shardc-opt %s --fsdp-form-units=mesh=2 --fsdp-shard=optimizer=adamax 2>&1 | FileCheck %s --check-prefix=KIND
 // RUN: not shardc-opt %s --fsdp-form-units=mesh=2 --fsdp-shard=prefetch=-1 2>&1 | FileCheck %s --check-prefix=PREFETCH
 // RUN: not shardc-opt %s --fsdp-form-units=mesh=2 --fsdp-shard=accumulate=half 2>&1 | FileCheck %s --check-prefix=ACCUMULATE
@@ -271,6 +274,19 @@
 // UNSHARDED-HYBRID-NEXT: %[[S1:.*]] = fsdp.reduce_scatter_start @layers.1 %[[A1]] over @shard last : tensor<24xf32>
 // UNSHARDED-HYBRID: %[[R1:.*]] = fsdp.reduce_scatter_wait %[[S1]] : tensor<12xf32>
 // UNSHARDED-HYBRID-NEXT: fsdp.all_reduce_gradients_start @layers.1 %[[R1]] over @replicate last : tensor<12xf32>
+
+// Once in a step, and held to its end: no gather in backward.
+// STAYS: fsdp.unit @layers.0 {{.*}}reshard = 1 : i64, shards = 2 : i64, stays}
+// STAYS-LABEL: func.func @train
+// STAYS-DAG: fsdp.all_gather_start @root forward over @world first
+// STAYS-DAG: fsdp.all_gather_start @layers.0 forward over @world first
+// STAYS-DAG: fsdp.all_gather_start @layers.1 forward over @world first
+// STAYS-NOT: all_gather_start
+// STAYS-LABEL: func.func @eval
+// STAYS-NOT: over @world first
+
+// STAYS-NOT-AFTER: error: unit {{.*}}: what is not resharded after backward cannot be after forward; expects
+// STAYS-HOW: error: --reshard-after-backward half: expected always or never
 
 // AHEAD0-LABEL: func.func @train
 // AHEAD0: %[[T:.*]] = fsdp.all_gather_start @layers.0 forward

@@ -356,6 +356,17 @@ class Mutation(MatrixMutation):
         self.what = entry.name
         return True
 
+    def first_flipped(self):
+        """Runs in the first micro-batch alone, or in all where it should not."""
+        found = [e for e in self.entries if e.first]
+        entry = self.rng.choice(found) if found and self.rng.random() < 0.5 else self.pick()
+        if entry is None:
+            return False
+        entry.first = not entry.first
+        self.touch(entry, near=True)
+        self.what = entry.name
+        return True
+
     def kernel_replaced(self):
         entry = self.pick("launch")
         if entry is None:

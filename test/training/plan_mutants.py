@@ -23,12 +23,13 @@ from reference import BUILD, models
 
 CHECK = os.path.join(BUILD, "bin", "shardc-check")
 MUON = ["--optimizer", "muon"]
+STAYS = ["--reshard-after-backward", "never"]
 # Model, mesh, samples of a rank, flags.
 TRAINERS = (
     ("mlp-tiny-loss", "2", 8, ["--units", "size:17kB"]),
     ("gpt2-tiny", "2x2", 2, ["--strategy", "hybrid_opt", "--units", "block"]),
     ("s2-llama-tiny-mask", "4", 2, ["--reshard-after-forward", "2", "--units", "block"]),
-    ("gpt2-tiny", "2x2", 2, ["--strategy", "hybrid", "--accumulate", "unsharded"]),
+    ("gpt2-tiny", "2x2", 2, ["--strategy", "hybrid", "--accumulate", "unsharded", *STAYS]),
     ("s2-llama-tiny-mask", "2x2", 2, ["--strategy", "hybrid_opt", *MUON, "--units", "block"]),
     ("mlp-tiny-loss", "2", 8, MUON),
     ("s2-llama-tiny-mask", "3", 2, [*MUON, "--units", "block"]),

@@ -24,6 +24,7 @@ COMPILER = {
     "--mesh": ["2", "2x2"],
     "--strategy": "full grad_op opt none".split(),
     "--reshard-after-forward": ["always", "never"],
+    "--reshard-after-backward": ["always", "never"],
     "--unit-option": ["match=0,reshard=never"],
     "--units": ["block", "size:1kB", "one"],
     "--cluster": ["cpu", "dgx-a100", "cloud-l40s"],

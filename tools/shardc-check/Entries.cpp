@@ -311,6 +311,10 @@ Results checkPlan(const plan::Plan &plan, Values &values, Findings &findings) {
     for (const plan::Entry &entry : program->entries())
       if (entry.has_launch())
         checkLaunch(plan, entry, findings);
+      else if (entry.first() && !entry.has_all_gather_start() &&
+               !entry.has_wait())
+        findings.add(entry.name(), "runs in the first micro-batch alone, and "
+                                   "is no gather of what stays");
   if (findings.all().size() != before)
     return {};
   if (!checkMatrices(plan, findings))

@@ -37,8 +37,12 @@ std::vector<Life> livesOf(const plan::Plan &plan, const plan::Program &program,
     };
     for (const Access &access : accessesOf(entry, findings))
       touch(access.tensor->buffer());
-    if (entry.has_all_gather_start())
-      touch(entry.all_gather_start().gathered());
+    if (entry.has_all_gather_start()) {
+      uint32_t gathered = entry.all_gather_start().gathered();
+      touch(gathered);
+      if (entry.first()) // it is there in every micro-batch
+        lives[gathered] = {gathered, 0, program.entries_size() - 1};
+    }
     if (entry.has_keep())
       touch(entry.keep().gathered());
   }

@@ -10,21 +10,27 @@ namespace shardc::check {
 Memory::Memory(const plan::Plan &plan, Values &values, Findings &findings)
     : plan(plan), values(values), findings(findings),
       states(plan.buffers_size()), outlives(outlivingBuffers(plan)),
-      live(plan.pools_size()) {
+      stays(plan.buffers_size()), live(plan.pools_size()) {
   for (int b = 0; b < plan.buffers_size(); ++b)
     if (plan.pools(int(plan.buffers(b).pool())).name() == "accumulation")
       outlives[b] = true;
+  for (const plan::Entry &entry : plan.train().entries())
+    if (entry.first() && entry.has_all_gather_start())
+      stays[entry.all_gather_start().gathered()] = true;
 }
 
-void Memory::beginProgram() {
+void Memory::beginProgram(bool isFirst) {
+  auto remains = [&](uint32_t b) {
+    return outlives[b] || (stays[b] && !isFirst);
+  };
   for (int b = 0; b < plan.buffers_size(); ++b)
-    if (!outlives[b]) {
+    if (!remains(b)) {
       states[b].isLive = false;
       states[b].overwritten.clear();
       states[b].records.clear();
     }
   for (std::map<int64_t, uint32_t> &pool : live)
-    std::erase_if(pool, [&](const auto &at) { return !outlives[at.second]; });
+    std::erase_if(pool, [&](const auto &at) { return !remains(at.second); });
 }
 
 void Memory::drop(const std::string &where, Record &record) {

@@ -28,7 +28,9 @@ public:
   Memory(const plan::Plan &plan, Values &values, Findings &findings);
 
   /// The pools of a program are as if nobody had ever written to them.
-  void beginProgram();
+  /// What is gathered once in a step is there in all micro-batches behind the
+  /// first.
+  void beginProgram(bool isFirst);
   /// Reports what nobody has read since it was written.
   void endProgram();
 
@@ -61,6 +63,7 @@ private:
   Findings &findings;
   std::vector<State> states;
   std::vector<bool> outlives; // programs, by buffer
+  std::vector<bool> stays;    // over the micro-batches of a step
   /// Of each pool the live buffers by their offsets; they do not overlap.
   std::vector<std::map<int64_t, uint32_t>> live;
 };

@@ -92,7 +92,7 @@ Value Run::gradientOf(const std::string &where, const Value &value,
 // -- The frame of a program --------------------------------------------------
 
 void Run::begin() {
-  memory.beginProgram();
+  memory.beginProgram(microBatch == 0);
   isLossKnown = false;
   std::string of = microBatches > 1 ? concat("@", microBatch) : "";
   auto fill = [&](uint32_t buffer, View place, int64_t bytes, Value value,
@@ -184,7 +184,8 @@ Results Run::run(const plan::Program &program, bool isTrain, int count) {
         atEnd |= flights.at(entry.wait().token()).isLast;
       bool isOwn = entry.ranks().empty() ||
                    std::ranges::binary_search(entry.ranks(), followed.rank);
-      if (isOwn && (isLast || !atEnd))
+      bool isDue = (isLast || !atEnd) && (microBatch == 0 || !entry.first());
+      if (isOwn && isDue)
         step(entry);
     }
     end(isTrain);

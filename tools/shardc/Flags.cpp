@@ -92,7 +92,14 @@ void declareSharding(OptionTable &table, Said &said) {
               "the rank's shard; never: all; N: a slice over N neighbours, "
               "which gather among themselves; default: always, but for the "
               "last unit");
-  table.list("--unit-option", "match=REGEX[,reshard=...][,precision=TYPE] ...",
+  table.choice("--reshard-after-backward", "always|never [always]",
+               said.options.reshardAfterBackward, {"always", "never"},
+               "what is left of them between micro-batches: always: the "
+               "rank's shard; never: all, so that a step gathers each unit "
+               "once, however many micro-batches it has");
+  table.list("--unit-option",
+             "match=REGEX[,reshard=...][,after-backward=...][,precision=TYPE] "
+             "...",
              said.options.unitOptions,
              "for units whose name (X, or X.frozen for what is frozen of "
              "it) the regular expression is found in (repeatable; the "

@@ -23,6 +23,7 @@ struct Options {
   std::string mesh = "1";
   std::string strategy; ///< empty: as the mesh says
   std::string reshardAfterForward = "default";
+  std::string reshardAfterBackward = "always";
   std::vector<std::string>
       unitOptions;        ///< match=REGEX[,reshard=...][,precision=...]
   std::string accumulate; ///< empty: as the strategy says

@@ -51,6 +51,7 @@ void shardc::buildPhase(OpPassManager &passes, Phase phase,
     shard.mesh = options.mesh;
     shard.strategy = options.strategy;
     shard.reshard = options.reshardAfterForward;
+    shard.afterBackward = options.reshardAfterBackward;
     shard.unitOptions = ArrayRef(options.unitOptions);
     shard.optimizer = options.optimizer;
     shard.matrices = options.muon;

@@ -14,9 +14,11 @@ static Options unshardedOptions(const Options &of, int64_t ranks) {
   options.strategy = "full";
   options.accumulate = "sharded"; // ranks become micro-batches
   options.reshardAfterForward = "default";
+  options.reshardAfterBackward = "always";
   for (std::string &unit : options.unitOptions)
-    if (size_t begin = unit.find(",reshard="); begin != std::string::npos)
-      unit.erase(begin, unit.find(",precision=", begin) - begin);
+    for (const char *key : {",reshard=", ",after-backward="})
+      if (size_t begin = unit.find(key); begin != std::string::npos)
+        unit.erase(begin, unit.find(',', begin + 1) - begin);
   options.offload = "none";
   options.memoryLimit = options.timeline = options.report = options.kernels =
       options.dumpPhasesTo = "";

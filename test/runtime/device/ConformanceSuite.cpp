@@ -108,8 +108,8 @@ DeviceProgram &Bench::programOf(std::vector<entry::Any> entries) {
   DeviceProgram &program = *programs.back();
   for (entry::Any &entry : entries) {
     ran[entry.index()] = true;
-    program.add({std::move(entry), 0, "entry " + std::to_string(program.size()),
-                 false});
+    program.add(
+        {std::move(entry), 0, "entry " + std::to_string(program.size())});
   }
   return program;
 }

@@ -104,22 +104,27 @@ TEST_P(DeviceConformance, RunsRangesOfAProgramInOrder) {
   });
 }
 
-TEST_P(DeviceConformance, EntriesMarkedLastWaitForTheLastMicroBatch) {
+TEST_P(DeviceConformance, EntriesRunInTheirMicroBatches) {
   onRanks(1, [&](Bench &bench) {
-    Tensor a = bench.put(Numbers(plan::FLOAT32, {5}, 7.0)),
-           b = bench.put(Numbers(plan::FLOAT32, {5}, 7.0));
+    Tensor each = bench.put(Numbers(plan::FLOAT32, {5}, 7.0)),
+           first = bench.put(Numbers(plan::FLOAT32, {5}, 7.0)),
+           last = bench.put(Numbers(plan::FLOAT32, {5}, 7.0));
     std::unique_ptr<DeviceProgram> program = bench.device->newProgram();
-    program->add({entry::Fill{a, 1}, 0, "always", false});
-    program->add({entry::Fill{b, 1}, 0, "at the end", true});
+    program->add({entry::Fill{each, 1}, 0, "always", Turn::Each});
+    program->add({entry::Fill{first, 1}, 0, "at the beginning", Turn::First});
+    program->add({entry::Fill{last, 1}, 0, "at the end", Turn::Last});
     StepNumbers numbers;
     numbers.microBatches = 3;
     for (numbers.microBatch = 0; numbers.microBatch < 3; ++numbers.microBatch) {
+      for (const Tensor &tensor : {each, first, last})
+        bench.run(entry::Fill{tensor, 7});
       Measurements measurements;
-      program->run(0, 2, numbers, measurements);
+      program->run(0, 3, numbers, measurements);
       bench.device->settle();
       bench.readBack();
-      EXPECT_EQ(bench.get(a)[0], 1);
-      EXPECT_EQ(bench.get(b)[0], numbers.microBatch == 2 ? 1 : 7);
+      EXPECT_EQ(bench.get(each)[0], 1);
+      EXPECT_EQ(bench.get(first)[0], numbers.microBatch == 0 ? 1 : 7);
+      EXPECT_EQ(bench.get(last)[0], numbers.microBatch == 2 ? 1 : 7);
     }
   });
 }

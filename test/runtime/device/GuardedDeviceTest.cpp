@@ -24,7 +24,7 @@ struct Bench {
   }
   void add(entry::Any what) {
     program->add({std::move(what), 0,
-                  "entry e" + std::to_string(program->size()), false});
+                  "entry e" + std::to_string(program->size())});
   }
   void run() {
     program->run(0, program->size(), {}, measurements);

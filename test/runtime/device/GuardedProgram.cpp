@@ -98,12 +98,11 @@ void GuardedProgram::release(size_t count) {
 
 void GuardedProgram::run(int64_t begin, int64_t end, const StepNumbers &numbers,
                          Measurements &) {
-  bool all = numbers.endsStep();
   device.streams->compute.push(
       [this, numbers] { device.processor->numbers = numbers; });
   for (int64_t i = begin; i < end; ++i) {
     Bound &entry = *entries[i];
-    if (entry.placed.last && !all)
+    if (!isDue(entry.placed.turn, numbers))
       continue;
     auto start = [&](uint32_t id) {
       check(entry);

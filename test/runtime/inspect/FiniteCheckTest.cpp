@@ -36,8 +36,8 @@ public:
     return tensor;
   }
   Tensor room(const std::vector<int64_t> &shape) { return put(shape, {}); }
-  void add(entry::Any what, const char *place, bool last = false) {
-    program->add({std::move(what), 0, place, last});
+  void add(entry::Any what, const char *place, Turn turn = Turn::Each) {
+    program->add({std::move(what), 0, place, turn});
   }
   /// What a run throws; empty: nothing.
   std::string run(const StepNumbers &numbers = {}) {
@@ -167,7 +167,7 @@ TEST(FiniteCheck, LetsMasksAndWhatDoesNotRunPass) {
   onRanks(1, [](Bench &bench, Communicator &) {
     Tensor x = bench.room({4});
     bench.add(entry::Fill{x, -infinity}, "mask");
-    bench.add(entry::Fill{x, NAN}, "at the end", true);
+    bench.add(entry::Fill{x, NAN}, "at the end", Turn::Last);
     StepNumbers numbers;
     numbers.microBatches = 2;
     EXPECT_EQ(bench.run(numbers), "");
