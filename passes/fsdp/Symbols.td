@@ -71,8 +71,9 @@ def FSDP_UnitOp : FSDP_Op<"unit", [Symbol, DeclareOpInterfaceMethods<SymbolUserO
     Refused are types that are no floats, optimizer_shards that is no multiple of shards, elements
     that is no multiple of both, a reshard that does not divide shards, names that are no
     `nn.parameter` or stand there twice, offsets that do not ascend or leave the buffer, other
-    padding than is left, a unit that stays and is resharded, and a slice boundary inside a parameter that does not fall between two of
-    its rows (a row: the elements of one index of dim 0).
+    padding than is left, a unit that stays and is resharded, and a slice boundary inside a
+    parameter that does not fall between two of its rows (a row: the elements of one index of dim
+    0).
 
     ```mlir
     fsdp.unit @head {parameters = [@weight], offsets = array<i64: 0>, elements = 4096 : i64,

@@ -74,18 +74,18 @@ TEST(Report, listsUnitsAndTheTrainingStepsCollectives) {
       R"({"bytes":96,"dtype":"float32","elements":24,"gradient_dtype":"float32","master_dtype":"float32",)"
       R"("name":"a","padding":8,"parameters":["w"],)"
       R"("per_rank":{"gradients":32,"master":0,"optimizer":64,"parameters":32},)"
-      R"("reason":"block 1 of 2","reshard":3,"trained":true})");
+      R"("reason":"block 1 of 2","reshard":3,"stays":false,"trained":true})");
   const llvm::json::Array &collectives = *object.getArray("collectives");
   ASSERT_EQ(collectives.size(), 3u);
   EXPECT_EQ(
       textOf(collectives[0]),
-      R"({"bytes":96,"dtype":"float32","group":"world","kind":"all_gather","last":false,"phase":"forward","ranks":3,"unit":"a"})");
+      R"({"bytes":96,"dtype":"float32","first":false,"group":"world","kind":"all_gather","last":false,"phase":"forward","ranks":3,"unit":"a"})");
   EXPECT_EQ(
       textOf(collectives[1]),
-      R"({"bytes":96,"dtype":"float32","group":"world","kind":"reduce_scatter","last":false,"phase":"backward","ranks":3,"unit":"b"})");
+      R"({"bytes":96,"dtype":"float32","first":false,"group":"world","kind":"reduce_scatter","last":false,"phase":"backward","ranks":3,"unit":"b"})");
   EXPECT_EQ(
       textOf(collectives[2]),
-      R"({"bytes":16,"dtype":"float64","group":"world","kind":"all_reduce","last":true,"phase":"optimizer","ranks":3,"unit":null})");
+      R"({"bytes":16,"dtype":"float64","first":false,"group":"world","kind":"all_reduce","last":true,"phase":"optimizer","ranks":3,"unit":null})");
   EXPECT_FALSE(object.get("memory"));
 }
 

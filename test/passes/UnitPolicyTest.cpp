@@ -322,6 +322,31 @@ TEST(AutoUnits, splitTheFirstBlockWhereItHidesTheRest) {
             "embedding:1 layers.0:5 layers.1:5 head:2");
 }
 
+TEST(AutoUnits, leaveATableAloneWhoseRowsAreLess) {
+  Chain chain;
+  chain.op("embed.weight", 'e', 50000).op("positions.weight", 'p', 800);
+  chain.op("norm.weight", 'n', 100).block("layers.0").block("layers.1");
+  UnitModel &model = chain.model;
+  EXPECT_EQ(unitsOf(model, "auto", 4), "embedding:3 layers.0:5 layers.1:5");
+  model.parameters[0].shape = {500, 100};
+  model.uses[0].lookups = 8;
+  std::vector<AssignedUnit> units;
+  EXPECT_EQ(unitsOf(model, "auto", 4, plainMachine(), &units),
+            "embedding:1 layers.0:7 layers.1:5");
+  EXPECT_NE(units[0].reason.find("since its rows are to travel"),
+            std::string::npos)
+      << units[0].reason;
+  EXPECT_NE(units[1].reason.find("with what else is used before it"),
+            std::string::npos)
+      << units[1].reason;
+  // Two ranks exchange as much as they gather; three do not divide a row.
+  for (int64_t ranks : {1, 2, 3})
+    EXPECT_EQ(unitsOf(model, "auto", ranks),
+              "embedding:3 layers.0:5 layers.1:5");
+  model.uses[0].lookups = 400;
+  EXPECT_EQ(unitsOf(model, "auto", 4), "embedding:3 layers.0:5 layers.1:5");
+}
+
 TEST(AutoUnits, leaveANormBesideALargeTable) {
   // A twentieth of the memory is 150 kB; the table has 200 kB, the norm 400 B.
   Cluster cluster = plainMachine();

@@ -40,7 +40,9 @@ class StayTest(unittest.TestCase):
         done, others = read_metrics(metrics)
         figures = [[s.get(key) for key in ("loss", "grad_norm", "lr")] for s in done]
         gathers = sum(
-            count for what, count in others[-1]["collectives"].items() if what.startswith("all_gather ")
+            count
+            for what, count in others[-1]["collectives"].items()
+            if what.startswith("all_gather ")
         )
         return figures, {n: v.tobytes() for n, v in read_safetensors(final).items()}, gathers
 

@@ -23,8 +23,8 @@ struct Bench {
     return tensor;
   }
   void add(entry::Any what) {
-    program->add({std::move(what), 0,
-                  "entry e" + std::to_string(program->size())});
+    program->add(
+        {std::move(what), 0, "entry e" + std::to_string(program->size())});
   }
   void run() {
     program->run(0, program->size(), {}, measurements);
