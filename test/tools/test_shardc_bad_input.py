@@ -331,6 +331,16 @@ class ShardcBadInput(ToolTest):
             (("--trainable", "nothing"), ("--trainable nothing", "layers.0.weight")),
             (("--freeze", "layers"), ("no parameter is left to train", "all 6")),
             (("--accumulate", "half"), ("--accumulate", "sharded or unsharded")),
+            (("--embedding", "all"), ("--embedding", "auto, rows or table")),
+            (("--reshard-after-backward", "2"), ("--reshard-after-backward", "always or never")),
+            (
+                ("--reshard-after-backward", "never", "--reshard-after-forward", "2"),
+                ("cannot be after forward", "--reshard-after-forward never or default"),
+            ),
+            (
+                ("--unit-option", "match=model,after-backward=no"),
+                ("after-backward no", "always or never"),
+            ),
             (("--prefetch", "-1"), ("--prefetch", "0 to 64")),
         ):
             self.check(self.shardc(MLP, "--dim", "batch=2", "--mesh", "8", *words), *expected)
