@@ -123,7 +123,7 @@ class EqualBits(RowsTest):
         self.check(LLAMA, "2", "float32", "--freeze", "embed_tokens")
 
     def test_emulated_gpus(self):
-        for flags in ((), ("--offload", "parameters,optimizer"), ("--master", "split")):
+        for flags in (("--offload", "parameters,optimizer"), ("--master", "split")):
             with emulated():
                 self.check(LLAMA, "2", "bf16", "--target", "cuda", *flags)
 
