@@ -76,9 +76,9 @@ std::optional<Table> RowExchanger::tableOf(fsdp::UnitOp unit) {
   for (auto function : module.getOps<func::FuncOp>())
     if (!function.isExternal() && !collect(function, table))
       return std::nullopt;
-  if (table.lookups.empty())
-    return std::nullopt;
   auto train = module.lookupSymbol<func::FuncOp>("train");
+  if (table.lookups.empty() || !train)
+    return std::nullopt;
   if (unit.isTrained()) {
     table.gradient = gradientOf(train, unit);
     if (!table.gradient || table.gradient->start.getGroupAttr() !=

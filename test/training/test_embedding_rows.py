@@ -1,16 +1,15 @@
 """Rows of a table of embeddings that travel instead of it (--embedding rows): to the bit what
 gathering the table and reducing its gradient does."""
-import copy
 import json
 import os
-import tempfile
 import unittest
 import unittest.mock
 
 import reference
 from emulated_cuda import emulated
 from other_runtime import OtherRuntime
-from reference import BUILD, MODELS as FOLDER, command, models, read_metrics, read_safetensors
+from reference import BUILD, MODELS as FOLDER, command, models
+from trained_bits import TrainedBits, unclipped
 
 MODELS = models()
 CHECK = os.path.join(BUILD, "bin", "shardc-check")
@@ -24,28 +23,11 @@ def has_table(name):
     return "llama" in name and MODELS[name].folder.startswith(FOLDER)
 
 
-class RowsTest(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.path = lambda *names: os.path.join(folder.name, *names)
-
-    def train(self, model, trainer, *flags, steps=3, **more):
-        """Figures of each step and the parameters in the end, as bits."""
-        metrics, final = self.path("m.jsonl"), self.path("f.safetensors")
-        for path in (metrics, final):
-            if os.path.exists(path):
-                os.remove(path)
-        words = ("--metrics", metrics, "--export-safetensors", final)
-        model.train(trainer, *words, *flags, steps=steps, **more)
-        done, _ = read_metrics(metrics)
-        figures = [[s.get(key) for key in ("loss", "grad_norm", "lr")] for s in done]
-        return figures, {n: v.tobytes() for n, v in read_safetensors(final).items()}
-
+class RowsTest(TrainedBits):
     def check(self, name, mesh, precision, *flags, run=(), optimizer="adamw", travels=True):
-        model, trainer = copy.copy(MODELS[name]), self.path("t")
+        model, trainer = MODELS[name], self.path("t")
         if "--update" in flags:
-            model.recipe = {**model.recipe, "clip": 0}
+            model = unclipped(model)
         flags = ("--units", UNITS, "--optimizer", optimizer, *flags)
         with self.subTest(model=name, mesh=mesh, precision=precision, flags=flags, run=run):
             kinds = {}

@@ -1,9 +1,7 @@
 """Units that stay gathered over the micro-batches of a step (--reshard-after-backward never): to
 the bit what a step does that gathers them anew for each, by one gather of each unit."""
-import copy
 import os
 import subprocess
-import tempfile
 import unittest
 import unittest.mock
 
@@ -11,7 +9,8 @@ import reference
 from edited_plan import edit
 from emulated_cuda import emulated
 from other_runtime import OtherRuntime
-from reference import BUILD, MODELS as FOLDER, command, models, read_metrics, read_safetensors
+from reference import BUILD, MODELS as FOLDER, command, models
+from trained_bits import TrainedBits, unclipped
 
 MODELS = models()
 CHECK = os.path.join(BUILD, "bin", "shardc-check")
@@ -23,39 +22,22 @@ def accumulated(micro_batches):
     return ("--grad-accumulation", micro_batches)
 
 
-class StayTest(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.path = lambda *names: os.path.join(folder.name, *names)
-
-    def train(self, model, trainer, *flags, steps=3):
-        """Figures of each step and the parameters in the end, as bits; gathers of a step."""
-        metrics, final = self.path("m.jsonl"), self.path("f.safetensors")
-        for path in (metrics, final):
-            if os.path.exists(path):
-                os.remove(path)
-        words = ("--metrics", metrics, "--export-safetensors", final)
-        model.train(trainer, *words, *flags, steps=steps)
-        done, others = read_metrics(metrics)
-        figures = [[s.get(key) for key in ("loss", "grad_norm", "lr")] for s in done]
-        gathers = sum(
-            count
-            for what, count in others[-1]["collectives"].items()
-            if what.startswith("all_gather ")
-        )
-        return figures, {n: v.tobytes() for n, v in read_safetensors(final).items()}, gathers
+class StayTest(TrainedBits):
+    def gathers(self):
+        """Of a step of the last run."""
+        counts = self.summary["collectives"].items()
+        return sum(count for what, count in counts if what.startswith("all_gather "))
 
     def check(self, name, mesh, precision, *flags, run=accumulated(3), stay=NEVER):
         """Returns the gathers of a step, without and with units that stay."""
-        model, trainer = copy.copy(MODELS[name]), self.path("t")
+        model, trainer = MODELS[name], self.path("t")
         if "--update" in flags:
-            model.recipe = {**model.recipe, "clip": 0}
+            model = unclipped(model)
         with self.subTest(model=name, mesh=mesh, precision=precision, flags=flags, run=run):
             model.compile(trainer, mesh, precision, *flags)
-            *expected, before = self.train(model, trainer, *run)
+            expected, before = self.train(model, trainer, *run), self.gathers()
             model.compile(trainer, mesh, precision, *flags, *stay)
-            *trained, after = self.train(model, trainer, *run)
+            trained, after = self.train(model, trainer, *run), self.gathers()
             self.assertEqual(trained, expected)
             self.assertLess(after, before)
             return before, after

@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import unittest
 
 from edited_plan import edit
@@ -16,39 +15,15 @@ from reference import (
     SHARDC,
     command,
     models,
-    read_metrics,
-    read_safetensors,
 )
+from trained_bits import TrainedBits, unclipped
 
 MODELS = models()
 CHECK = os.path.join(BUILD, "bin", "shardc-check")
 UPDATE = ("--update", "backward")
 
 
-def unclipped(model):
-    model = copy.copy(model)
-    model.recipe = {**model.recipe, "clip": 0}
-    return model
-
-
-class UpdateTest(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.path = lambda *names: os.path.join(folder.name, *names)
-
-    def train(self, model, trainer, *flags, steps=3, **more):
-        """Figures of each step and the parameters in the end, as bits."""
-        metrics, final = self.path("m.jsonl"), self.path("f.safetensors")
-        for path in (metrics, final):
-            if os.path.exists(path):
-                os.remove(path)
-        words = ("--metrics", metrics, "--export-safetensors", final)
-        model.train(trainer, *words, *flags, steps=steps, **more)
-        done, _ = read_metrics(metrics)
-        figures = [[s.get(key) for key in ("loss", "grad_norm", "lr")] for s in done]
-        return figures, {n: v.tobytes() for n, v in read_safetensors(final).items()}
-
+class UpdateTest(TrainedBits):
     def check(self, name, mesh, precision, *flags, run=(), disk=False, optimizer="adamw"):
         model, trainer = unclipped(MODELS[name]), self.path("t")
         flags = ("--optimizer", optimizer, *flags)
