@@ -21,7 +21,7 @@ class TrainedBits(unittest.TestCase):
         self.path = lambda *names: os.path.join(folder.name, *names)
 
     def train(self, model, trainer, *flags, steps=3, **more):
-        """Figures of each step and the parameters in the end, as bits; `self.summary` is the run's."""
+        """Figures of each step and the parameters in the end, as bits. `summary` is the run's."""
         metrics, final = self.path("m.jsonl"), self.path("f.safetensors")
         for path in (metrics, final):
             if os.path.exists(path):
