@@ -58,6 +58,16 @@ struct RunningSum {
   bool ends = true;
 };
 
+/// Sees what comes out of a rank's reduce-scatter while it is in a cache.
+class ResultReader {
+public:
+  virtual ~ResultReader() = default;
+  /// Gets elements from `begin` on, of the type of what is reduced. Each comes
+  /// once before wait() returns: in pieces, in any order, on any threads, on
+  /// several at a time.
+  virtual void read(int64_t begin, std::span<const std::byte> elements) = 0;
+};
+
 /// `count` elements in a row.
 struct Segment {
   void *data;
@@ -137,10 +147,12 @@ public:
                                 int64_t bytes) = 0;
   /// Starts a reduce-scatter: shard = sum over ranks of elements [rank * count,
   /// (rank + 1) * count) of `flat`. Neither the shard nor the running sum may
-  /// overlap `flat`.
+  /// overlap `flat`. A `reader` sees the shard, where that gets
+  /// the result, and lives as long as it.
   virtual Ticket startReduceScatter(const void *flat, void *shard,
                                     int64_t count, plan::DType dtype,
-                                    RunningSum running = {}) = 0;
+                                    RunningSum running = {},
+                                    ResultReader *reader = nullptr) = 0;
   /// Starts an all-reduce: every segment becomes its sum (or maximum) over
   /// ranks. The segments of all ranks agree in number, counts, types,
   /// combination, and in which part of a running sum they are.

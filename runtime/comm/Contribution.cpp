@@ -28,7 +28,8 @@ Contribution Contribution::allGather(const void *shard, void *gathered,
 
 Contribution Contribution::reduceScatter(const void *flat, void *shard,
                                          int64_t count, plan::DType dtype,
-                                         RunningSum running) {
+                                         RunningSum running,
+                                         ResultReader *reader) {
   requireReducible(dtype);
   Contribution made;
   made.kind = Kind::ReduceScatter;
@@ -37,6 +38,7 @@ Contribution Contribution::reduceScatter(const void *flat, void *shard,
   made.count = count;
   made.dtype = dtype;
   made.running = running;
+  made.reader = reader;
   return made;
 }
 

@@ -21,6 +21,7 @@ struct Contribution {
   plan::DType dtype = plan::INVALID;
   std::vector<Segment> segments;       // all-reduce
   RunningSum running;                  // reduce-scatter
+  ResultReader *reader = nullptr;      // reduce-scatter
   std::vector<Parcel> sends, receives; // all-to-all
 
   static Contribution allGather(const void *shard, void *gathered,
@@ -28,7 +29,7 @@ struct Contribution {
   /// These two throw an Error for a type that is not reducible.
   static Contribution reduceScatter(const void *flat, void *shard,
                                     int64_t count, plan::DType dtype,
-                                    RunningSum running);
+                                    RunningSum running, ResultReader *reader);
   static Contribution allReduce(std::span<const Segment> segments);
   static Contribution allToAll(std::span<const Parcel> sends,
                                std::span<const Parcel> receives);

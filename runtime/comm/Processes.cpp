@@ -100,9 +100,10 @@ public:
     return start(Contribution::allGather(shard, gathered, bytes));
   }
   Ticket startReduceScatter(const void *flat, void *shard, int64_t count,
-                            plan::DType dtype, RunningSum running) override {
-    return start(
-        Contribution::reduceScatter(flat, shard, count, dtype, running));
+                            plan::DType dtype, RunningSum running,
+                            ResultReader *reader) override {
+    return start(Contribution::reduceScatter(flat, shard, count, dtype, running,
+                                             reader));
   }
   Ticket startAllReduce(std::span<const Segment> segments) override {
     return start(Contribution::allReduce(segments));

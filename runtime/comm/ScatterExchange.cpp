@@ -55,6 +55,12 @@ private:
     return placeOf(own.destination, own.running) +
            chunk.begin * resultElement();
   }
+  /// Shows a chunk of its rank's result to who reads it.
+  void show(const Chunk &chunk) const {
+    if (ResultReader *reader = ofMember(chunk.part).reader)
+      reader->read(chunk.begin,
+                   {resultOf(chunk), size_t(chunk.count * resultElement())});
+  }
   const std::byte *beforeOf(const Chunk &chunk) const {
     return static_cast<const std::byte *>(ofMember(chunk.part).running.data) +
            chunk.begin * sumElement();
@@ -104,7 +110,10 @@ void ScatterExchange::receiveResults() {
         continue;
       ++left;
       receive(ends, Returns, resultOf(chunk), chunk.count * resultElement(),
-              [this] { done(); });
+              [this, chunk] {
+                show(chunk);
+                done();
+              });
     }
   }
 }
@@ -160,6 +169,7 @@ void ScatterExchange::combine(Fold &fold) {
 
   if (isLast && isOwn(chunk.part)) {
     combineTerms(terms, {resultOf(chunk)}, chunk.count);
+    show(chunk);
     return combined(fold);
   }
   int64_t bytes = chunk.count * (isLast ? resultElement() : sumElement());

@@ -71,6 +71,19 @@ void ThreadOperation::runChunk(int group, int64_t chunk) {
   }
 }
 
+/// Copies around the caches, where both lie as floats do.
+static void stream(std::byte *to, const std::byte *from, int64_t bytes) {
+  int64_t count = 0, element = sizeof(float);
+  if ((uintptr_t(from) | uintptr_t(to)) % element == 0) {
+    count = bytes / element;
+    const auto *source = reinterpret_cast<const float *>(from);
+    simd::loops<float>().sumAroundCaches(reinterpret_cast<float *>(to), &source,
+                                         1, count);
+  }
+  std::memcpy(to + count * element, from + count * element,
+              bytes - count * element);
+}
+
 void ThreadOperation::gatherChunk(int receiver, int64_t chunk) {
   int64_t chunksOfShard = chunksOf(any().count, 1);
   // The receiver's own shard is copied first: it is the one in its cache.
@@ -83,18 +96,10 @@ void ThreadOperation::gatherChunk(int receiver, int64_t chunk) {
   if (from == to)
     return;
   int64_t bytes = std::min(chunkBytes, any().count - begin);
-  bool aligned = (uintptr_t(from) | uintptr_t(to)) % sizeof(float) == 0;
-  if (!aligned ||
-      any().count * int64_t(contributions.size()) < 4 * streamedBytes) {
+  if (any().count * int64_t(contributions.size()) < 4 * streamedBytes)
     std::memcpy(to, from, bytes);
-    return;
-  }
-  const auto *source = reinterpret_cast<const float *>(from);
-  int64_t count = bytes / int64_t(sizeof(float));
-  simd::loops<float>().sumAroundCaches(reinterpret_cast<float *>(to), &source,
-                                       1, count);
-  std::memcpy(to + count * sizeof(float), from + count * sizeof(float),
-              bytes % sizeof(float));
+  else
+    stream(to, from, bytes);
 }
 
 void ThreadOperation::parcelChunk(int receiver, int sender) {
@@ -103,7 +108,7 @@ void ThreadOperation::parcelChunk(int receiver, int sender) {
 
 namespace {
 /// Whose elements are combined, and where they go. `running` is that of one
-/// rank, and like all others.
+/// rank, and like all others. A `reader` sees what the one destination gets.
 struct Combination {
   std::vector<std::byte *> destinations;
   std::vector<const std::byte *> sources;
@@ -111,6 +116,7 @@ struct Combination {
   plan::DType dtype;
   Combine combine;
   RunningSum running;
+  ResultReader *reader = nullptr;
 };
 } // namespace
 
@@ -127,9 +133,21 @@ static void combineChunk(Combination of, int64_t chunk) {
   if (!of.running.begins)
     unrounded.before =
         static_cast<const std::byte *>(of.running.data) + begin * sumElement;
-  combineInRankOrder(of.destinations, of.sources, end - begin, of.dtype,
-                     of.combine, of.count * element >= streamedBytes,
-                     unrounded);
+  bool isStreamed = of.count * element >= streamedBytes;
+  auto combine = [&](std::span<std::byte *const> destinations, bool streamed) {
+    combineInRankOrder(destinations, of.sources, end - begin, of.dtype,
+                       of.combine, streamed, unrounded);
+  };
+  if (!of.reader)
+    return combine(of.destinations, isStreamed);
+  // What is read is in the cache for it, and streamed from there.
+  int64_t bytes = (end - begin) * element;
+  alignas(64) std::byte cached[chunkBytes];
+  std::byte *seen = isStreamed ? cached : of.destinations[0];
+  combine({&seen, 1}, false);
+  of.reader->read(begin, {seen, size_t(bytes)});
+  if (isStreamed)
+    stream(of.destinations[0], seen, bytes);
 }
 
 void ThreadOperation::scatterChunk(int receiver, int64_t chunk) {
@@ -140,7 +158,8 @@ void ThreadOperation::scatterChunk(int receiver, int64_t chunk) {
                           own.count,
                           own.dtype,
                           Combine::Sum,
-                          own.running};
+                          own.running,
+                          own.reader};
   for (const Contribution &contribution : contributions)
     combination.sources.push_back(contribution.source + slice);
   combineChunk(std::move(combination), chunk);

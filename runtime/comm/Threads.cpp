@@ -34,7 +34,8 @@ public:
   Ticket startAllGather(const void *shard, void *gathered,
                         int64_t bytes) override;
   Ticket startReduceScatter(const void *flat, void *shard, int64_t count,
-                            plan::DType dtype, RunningSum running) override;
+                            plan::DType dtype, RunningSum running,
+                            ResultReader *reader) override;
   Ticket startAllReduce(std::span<const Segment> segments) override;
   Ticket startAllToAll(std::span<const Parcel> sends,
                        std::span<const Parcel> receives) override;
@@ -96,11 +97,11 @@ Communicator::Ticket ThreadCommunicator::startAllGather(const void *shard,
   return start(Contribution::allGather(shard, gathered, bytes));
 }
 
-Communicator::Ticket
-ThreadCommunicator::startReduceScatter(const void *flat, void *shard,
-                                       int64_t count, plan::DType dtype,
-                                       RunningSum running) {
-  return start(Contribution::reduceScatter(flat, shard, count, dtype, running));
+Communicator::Ticket ThreadCommunicator::startReduceScatter(
+    const void *flat, void *shard, int64_t count, plan::DType dtype,
+    RunningSum running, ResultReader *reader) {
+  return start(
+      Contribution::reduceScatter(flat, shard, count, dtype, running, reader));
 }
 
 Communicator::Ticket

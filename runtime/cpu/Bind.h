@@ -3,6 +3,7 @@
 #define SHARDC_RUNTIME_CPU_BIND_H
 
 #include "runtime/cpu/CpuDevice.h"
+#include "runtime/cpu/GradientNorm.h"
 
 #include <functional>
 
@@ -16,6 +17,13 @@ using Task = std::function<void()>;
 SHARDC_COMPUTE_ENTRIES(SHARDC_DECLARE)
 SHARDC_PROGRAM_ENTRIES(SHARDC_DECLARE)
 #undef SHARDC_DECLARE
+
+/// A reduce-scatter of gradients that adds up their norm, too.
+Task bindRead(CpuDevice &device, const entry::StartReduceScatter &entry,
+              std::shared_ptr<ReducedNorm> norm);
+/// A norm of which parts are added up that way.
+Task bindNorm(CpuDevice &device, const entry::GradientNorm &entry,
+              GradientNorm::Reduced reduced);
 
 /// Throws unless a workspace has so many contiguous bytes.
 void requireBytes(const Tensor &tensor, int64_t bytes, const char *name);

@@ -9,6 +9,17 @@ Task bind(CpuDevice &device, const entry::StartAllGather &entry) {
 Task bind(CpuDevice &device, const entry::StartReduceScatter &entry) {
   return [=, &device] { device.tickets.start(entry, device.numbers); };
 }
+Task bindRead(CpuDevice &device, const entry::StartReduceScatter &entry,
+              std::shared_ptr<ReducedNorm> norm) {
+  device.readers.push_back(norm);
+  return [=, &device] {
+    const StepNumbers &numbers = device.numbers;
+    if (!numbers.endsStep())
+      return device.tickets.start(entry, numbers);
+    norm->begin(numbers.clipNorm);
+    device.tickets.start(entry, numbers, norm.get());
+  };
+}
 Task bind(CpuDevice &device, const entry::StartAllReduce &entry) {
   return [=, &device] { device.tickets.start(entry, device.numbers); };
 }

@@ -16,8 +16,10 @@ static std::span<int64_t, ExactSum::words> wordsOf(const Tensor &sum) {
                                              ExactSum::words);
 }
 
-Task bind(CpuDevice &device, const entry::GradientNorm &entry) {
-  auto norm = std::make_shared<GradientNorm>(entry.gradients, entry.rows);
+Task bindNorm(CpuDevice &device, const entry::GradientNorm &entry,
+              GradientNorm::Reduced reduced) {
+  auto norm = std::make_shared<GradientNorm>(entry.gradients, entry.rows,
+                                             std::move(reduced));
   return [norm, &device, previous = entry.previous, result = entry.result] {
     std::optional<std::span<const int64_t, ExactSum::words>> before;
     if (previous)
@@ -25,6 +27,9 @@ Task bind(CpuDevice &device, const entry::GradientNorm &entry) {
     norm->compute(device.numbers.clipNorm, device.pool, before,
                   wordsOf(result));
   };
+}
+Task bind(CpuDevice &device, const entry::GradientNorm &entry) {
+  return bindNorm(device, entry, {});
 }
 
 Task bind(CpuDevice &, const entry::ExactSum &entry) {

@@ -5,6 +5,7 @@
 #include "runtime/comm/RankNote.h"
 #include "runtime/cpu/Bind.h"
 #include "runtime/cpu/Gemm.h"
+#include "runtime/cpu/Reductions.h"
 
 #include <algorithm>
 #include <chrono>
@@ -23,8 +24,8 @@ public:
   explicit CpuProgram(CpuDevice &device) : device(device) {}
 
   void add(PlacedEntry entry) override {
-    Task task = std::visit([&](const auto &what) { return bind(device, what); },
-                           entry.what);
+    Task task =
+        std::visit([&](const auto &what) { return bind(what); }, entry.what);
     entries.push_back(
         {std::move(task), entry.planEntry, entry.turn, std::move(entry.place)});
   }
@@ -65,6 +66,27 @@ private:
     Turn turn;
     std::string place;
   };
+  template <typename Kind> Task bind(const Kind &what) {
+    reductions.see(what);
+    return cpu::bind(device, what);
+  }
+  Task bind(const entry::StartReduceScatter &start) {
+    reductions.see(start, size());
+    return cpu::bind(device, start);
+  }
+  /// Gradients that are as a reduce-scatter leaves them are added up as they
+  /// come: its task is another one then.
+  Task bind(const entry::GradientNorm &entry) {
+    GradientNorm::Reduced reduced(entry.gradients.size());
+    for (size_t i = 0; i < reduced.size(); ++i)
+      if (auto from = reductions.of(entry.gradients[i])) {
+        reduced[i] =
+            std::make_shared<ReducedNorm>(entry.gradients[i], entry.rows[i]);
+        entries[from->place].task = bindRead(device, from->start, reduced[i]);
+      }
+    reductions.see(entry);
+    return bindNorm(device, entry, std::move(reduced));
+  }
   /// Runs a task, and names its entry in what it throws.
   static void run(const Bound &entry) {
     try {
@@ -78,6 +100,7 @@ private:
 
   CpuDevice &device;
   std::vector<Bound> entries;
+  Reductions reductions; // of the entries
 };
 
 int workersOf(const plan::Plan &plan, const CpuOptions &options) {

@@ -53,6 +53,8 @@ public:
   ThreadPool pool;
   Tickets tickets;
   StepNumbers numbers; // of the micro-batch that runs
+  /// Ranks that help with this one's collectives may use these until it leaves.
+  std::vector<std::shared_ptr<ResultReader>> readers;
 
 private:
   Communicator &communicator;

@@ -30,11 +30,11 @@ static RunningSum runningSum(const Tensor &accumulator,
 }
 
 void Tickets::start(const entry::StartReduceScatter &entry,
-                    const StepNumbers &numbers) {
+                    const StepNumbers &numbers, ResultReader *reader) {
   keep(entry.id, entry.group,
-       entry.group->startReduceScatter(entry.flat.data, entry.shard.data,
-                                       entry.shard.elements(), entry.flat.dtype,
-                                       runningSum(entry.accumulator, numbers)));
+       entry.group->startReduceScatter(
+           entry.flat.data, entry.shard.data, entry.shard.elements(),
+           entry.flat.dtype, runningSum(entry.accumulator, numbers), reader));
 }
 void Tickets::start(const entry::StartAllReduce &entry,
                     const StepNumbers &numbers) {

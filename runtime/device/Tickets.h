@@ -12,8 +12,8 @@ namespace shardc::runtime {
 class Tickets {
 public:
   void start(const entry::StartAllGather &entry);
-  void start(const entry::StartReduceScatter &entry,
-             const StepNumbers &numbers);
+  void start(const entry::StartReduceScatter &entry, const StepNumbers &numbers,
+             ResultReader *reader = nullptr);
   void start(const entry::StartAllReduce &entry, const StepNumbers &numbers);
   void start(const entry::StartAllToAll &entry);
   void start(const entry::StartBarrier &entry);

@@ -6,6 +6,7 @@
 // read first.
 #include "runtime/base/Memory.h"
 #include "runtime/base/ThreadPool.h"
+#include "runtime/cpu/GradientNorm.h"
 #include "runtime/cpu/Optimizer.h"
 #include "test/bench/Bench.h"
 

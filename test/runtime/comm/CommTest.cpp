@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <mutex>
 #include <thread>
 #include <tuple>
 
@@ -137,6 +138,66 @@ void scatterRunning(const GroupShape &shape, Communicator &group, int rank,
                                            : 0x1p-49))
           << i << " of " << count;
   }
+}
+
+/// Keeps what it is shown, and in which pieces.
+class Seen : public ResultReader {
+public:
+  Seen(int64_t count, plan::DType dtype)
+      : element(int64_t(elementSize(dtype))), bytes(count * element) {}
+  void read(int64_t begin, std::span<const std::byte> elements) override {
+    std::lock_guard lock(mutex);
+    if (begin * element + std::ssize(elements) > std::ssize(bytes))
+      fail("more elements than there are");
+    if (!elements.empty())
+      std::memcpy(&bytes[begin * element], elements.data(), elements.size());
+    pieces.emplace_back(begin * element, std::ssize(elements));
+  }
+  void expect(const void *shard) {
+    ASSERT_TRUE(bytes.empty() ||
+                std::memcmp(bytes.data(), shard, bytes.size()) == 0);
+    std::ranges::sort(pieces);
+    int64_t end = 0;
+    for (auto [begin, size] : pieces) {
+      ASSERT_EQ(begin, end);
+      end += size;
+    }
+    ASSERT_EQ(end, std::ssize(bytes));
+  }
+
+private:
+  std::mutex mutex;
+  int64_t element;
+  std::vector<std::byte> bytes;
+  std::vector<std::pair<int64_t, int64_t>> pieces;
+};
+
+// Also of a result that threads store around the caches.
+TEST_P(Collectives, ReadersOfReduceScattersSeeEachElementOnce) {
+  run([&](Communicator &group, int rank) {
+    std::vector<int64_t> sizes = {0, 17};
+    if (shape().ranks == 2)
+      sizes.push_back(dtype() == plan::FLOAT32 ? (3 << 18) + 1
+                                               : severalChunks(dtype()));
+    for (int64_t count : sizes)
+      withElement(dtype(), [&]<typename T>(T) {
+        std::vector<T> flat(count * shape().size), shard(count);
+        std::vector<SumOf<T>> running(count);
+        for (int64_t i = 0; i < count * shape().size; ++i)
+          flat[i] = valueOf<T>(rank, i);
+        Seen last(count, dtype()), only(count, dtype());
+        for (bool ends : {false, true})
+          group.finish(group.startReduceScatter(
+              flat.data(), shard.data(), count, dtype(),
+              {running.data(), !ends, ends}, ends ? &last : nullptr));
+        last.expect(shard.data());
+        Communicator::Ticket ticket = group.startReduceScatter(
+            flat.data(), shard.data(), count, dtype(), {}, &only);
+        group.wait(ticket);
+        only.expect(shard.data());
+        group.finish(ticket);
+      });
+  });
 }
 
 TEST_P(Collectives, RunningSumsAreOneSum) {

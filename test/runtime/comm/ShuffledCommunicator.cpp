@@ -93,17 +93,16 @@ template <typename T> void put(SumOf<T> total, const Segment &to, int64_t i) {
 
 } // namespace
 
-Communicator::Ticket
-ShuffledCommunicator::startReduceScatter(const void *flat, void *shard,
-                                         int64_t count, plan::DType dtype,
-                                         RunningSum running) {
+Communicator::Ticket ShuffledCommunicator::startReduceScatter(
+    const void *flat, void *shard, int64_t count, plan::DType dtype,
+    RunningSum running, ResultReader *reader) {
   requireReducible(dtype);
   Reduction reduction;
   Segment segment{shard, count, dtype, Combine::Sum, running};
   append(reduction.own, mixed(mixed(wordOf(running), count), dtype));
   append(reduction.own, flat, bytesOf(segment) * size());
   reduction.results.push_back(
-      {segment, sizeof(uint64_t) + bytesOf(segment) * rank()});
+      {segment, sizeof(uint64_t) + bytesOf(segment) * rank(), reader});
   return start(std::move(reduction));
 }
 
@@ -145,13 +144,17 @@ void ShuffledCommunicator::combine(Ticket ticket, Reduction &reduction) const {
       fail("rank ", rank(), " and rank ", other,
            " disagree about a collective: all-reduce of ", stride, " bytes");
   int first = int(ticket % uint64_t(size()));
-  for (const auto &[segment, from] : reduction.results)
+  for (const auto &[segment, from, reader] : reduction.results) {
     withElement(segment.dtype, [&]<typename T>(T) {
       for (int64_t i = 0; i < segment.count; ++i)
         put<T>(combined<T>(reduction.all.data() + from, stride, size(), first,
                            segment.combine, i),
                segment, i);
     });
+    if (reader)
+      reader->read(
+          0, {static_cast<const std::byte *>(segment.data), bytesOf(segment)});
+  }
 }
 
 void ShuffledCommunicator::wait(Ticket ticket) {

@@ -29,7 +29,8 @@ public:
   Ticket startAllGather(const void *shard, void *gathered,
                         int64_t bytes) override;
   Ticket startReduceScatter(const void *flat, void *shard, int64_t count,
-                            plan::DType dtype, RunningSum running) override;
+                            plan::DType dtype, RunningSum running,
+                            ResultReader *reader) override;
   Ticket startAllReduce(std::span<const Segment> segments) override;
   /// Nothing is added: as the ranks have it.
   Ticket startAllToAll(std::span<const Parcel> sends,
@@ -52,6 +53,7 @@ private:
     struct Result {
       Segment segment;
       size_t from;
+      ResultReader *reader = nullptr;
     };
     std::vector<Result> results;
     bool isDone = false;

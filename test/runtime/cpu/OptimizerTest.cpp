@@ -1,8 +1,9 @@
 // Optimizer steps against numbers worked out from torch.optim's documented
-// formulas, and norms of gradients.
+// formulas.
 #include "runtime/cpu/Optimizer.h"
 #include "runtime/base/DType.h"
 #include "runtime/base/ThreadPool.h"
+#include "test/runtime/AnyTensor.h"
 #include "test/runtime/TestTensor.h"
 
 #include "gtest/gtest.h"
@@ -218,80 +219,6 @@ TYPED_TEST(OptimizerOf, LionMovesByTheSignOfItsMean) {
   }
 }
 
-/// The sum of powers, or the largest, that a norm has.
-double powersOf(GradientNorm &norm, Norm of, ThreadPool &pool) {
-  std::array<int64_t, ExactSum::words> words;
-  norm.compute(of, pool, {}, words);
-  return of == Norm::Inf ? std::bit_cast<double>(words[0])
-                         : ExactSum(words).round();
-}
-
-// Rows are what meshes do not cut: whoever has which of them, the sum has the
-// same bits.
-TYPED_TEST(OptimizerOf, RowsAddUpToTheSameBitsOnAnyNumberOfRanks) {
-  using T = TypeParam;
-  constexpr int64_t rows = 12, width = 5003, few = 24;
-  auto a = TestTensor<T>::random({rows * width}, 1),
-       b = TestTensor<T>::random({few}, 2);
-  double expected = 0;
-  for (T value : a.storage)
-    expected += double(value) * double(value);
-  for (T value : b.storage)
-    expected += double(value) * double(value);
-  std::array<int64_t, ExactSum::words> all;
-  for (int64_t ranks : {1, 2, 3, 4}) {
-    ThreadPool pool(int(ranks), false);
-    std::array<int64_t, ExactSum::words> total{};
-    for (int64_t rank = 0; rank < ranks; ++rank) {
-      Tensor ofA = a.view, ofB = b.view;
-      ofA.shape = {rows / ranks * width}, ofB.shape = {few / ranks};
-      ofA.data += rank * ofA.elements() * sizeof(T);
-      ofB.data += rank * ofB.elements() * sizeof(T);
-      GradientNorm norm({ofA, ofB},
-                        {{{0, rows / ranks, width}}, {{0, few / ranks, 1}}});
-      std::array<int64_t, ExactSum::words> own;
-      norm.compute(Norm::Two, pool, {}, own);
-      for (size_t i = 0; i < own.size(); ++i)
-        total[i] += own[i];
-    }
-    ExactSum(total).store(total);
-    if (ranks == 1)
-      all = total;
-    EXPECT_EQ(total, all) << ranks;
-  }
-  EXPECT_NEAR(ExactSum(all).round(), expected, 1e-12 * expected);
-}
-
-/// Values of any float type, as doubles.
-struct AnyTensor {
-  AnyTensor(plan::DType dtype, const std::vector<double> &values)
-      : bytes(values.size() * elementSize(dtype)) {
-    convertElements(values.data(), plan::FLOAT64, bytes.data(), dtype,
-                    values.size());
-    view.data = bytes.data();
-    view.dtype = dtype;
-    view.shape = {int64_t(values.size())};
-    view.strides = {1};
-  }
-  std::vector<double> values() const {
-    std::vector<double> values(view.elements());
-    convertElements(bytes.data(), view.dtype, values.data(), plan::FLOAT64,
-                    values.size());
-    return values;
-  }
-  std::vector<std::byte> bytes;
-  Tensor view;
-};
-
-constexpr plan::DType floats[] = {plan::FLOAT32, plan::FLOAT64, plan::BFLOAT16,
-                                  plan::FLOAT16};
-std::vector<double> waves(int64_t count, double frequency, double shift) {
-  std::vector<double> values(count);
-  for (int64_t i = 0; i < count; ++i)
-    values[i] = std::sin(frequency * double(i) + shift);
-  return values;
-}
-
 TEST(Optimizer, ComputesInFloatAndRoundsOnce) {
   // Several blocks, and one that is not full.
   constexpr int64_t count = 3001;
@@ -373,48 +300,6 @@ TEST(Optimizer, ClippingComesAfterTheGradientFactor) {
     step.run(n, 4, pool);
     EXPECT_NEAR(parameter[0], clip == 1 ? -1 : -4, 1e-6);
   }
-}
-
-TEST(GradientNorm, IsTheOneAskedForInEveryType) {
-  ThreadPool pool(2, false);
-  for (plan::DType dtype : floats)
-    for (int64_t count : {0, 5, 70001}) {
-      AnyTensor a(dtype, waves(count, 1.3, 0)), b(dtype, waves(7, 0.9, 1));
-      double one = 0, two = 0, largest = 0;
-      for (const AnyTensor *tensor : {&a, &b})
-        for (double value : tensor->values()) {
-          one += std::fabs(value);
-          two += value * value;
-          largest = std::max(largest, std::fabs(value));
-        }
-      GradientNorm norm({a.view, b.view}, {{{0, count, 1}}, {{0, 1, 7}}});
-      EXPECT_NEAR(powersOf(norm, Norm::One, pool), one, 1e-12 * one);
-      EXPECT_NEAR(powersOf(norm, Norm::Two, pool), two, 1e-12 * two);
-      EXPECT_EQ(powersOf(norm, Norm::Inf, pool), largest);
-      EXPECT_NEAR(rootOf(powersOf(norm, Norm::Two, pool), Norm::Two),
-                  std::sqrt(two), 1e-12 * two);
-      EXPECT_EQ(rootOf(largest, Norm::Inf), largest);
-      if (count == 0)
-        continue;
-      // Neither is lost.
-      for (double bad : {double(-INFINITY), double(NAN)}) {
-        std::vector<double> values = a.values();
-        values[count / 2] = bad;
-        AnyTensor broken(dtype, values);
-        GradientNorm of({broken.view, b.view}, {{{0, 1, count}}, {{0, 7, 1}}});
-        for (Norm each : {Norm::One, Norm::Two, Norm::Inf})
-          EXPECT_EQ(std::isnan(powersOf(of, each, pool)), std::isnan(bad));
-        EXPECT_FALSE(std::isfinite(powersOf(of, Norm::Inf, pool)));
-      }
-    }
-}
-
-TEST(GradientNorm, LeavesOutWhatIsNotInARow) {
-  ThreadPool pool(1, false);
-  AnyTensor values(plan::FLOAT64, {1, NAN, 2, 4, NAN});
-  GradientNorm norm({values.view}, {{{0, 1, 1}, {2, 1, 2}}});
-  EXPECT_EQ(powersOf(norm, Norm::One, pool), 7);
-  EXPECT_EQ(powersOf(norm, Norm::Inf, pool), 4);
 }
 
 TEST(Accumulate, AddsWordsOfExactSums) {
