@@ -54,8 +54,8 @@ int64_t CpuWorkspaces::linearCrossEntropyChunk(
     const LinearCrossEntropySizes &sizes) const {
   int64_t row = sizes.classes * numberBytes(sizes.elementBytes);
   auto fitting = [&](int64_t bytes) { return bytes / row / 64 * 64; };
-  int64_t chunk = std::min(std::max<int64_t>(256, fitting(int64_t(16) << 20)),
-                           fitting(int64_t(64) << 20));
+  int64_t chunk = std::min(std::max<int64_t>(512, fitting(int64_t(16) << 20)),
+                           fitting(int64_t(128) << 20));
   return std::min(sizes.rows, std::max<int64_t>(64, chunk));
 }
 
