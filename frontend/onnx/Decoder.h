@@ -138,6 +138,7 @@ llvm::ArrayRef<Decoder> resizeDecoders();
 llvm::ArrayRef<Decoder> samplingDecoders();
 llvm::ArrayRef<Decoder> recurrentDecoders();
 llvm::ArrayRef<Decoder> einsumDecoders();
+llvm::ArrayRef<Decoder> fourierDecoders();
 llvm::ArrayRef<Decoder> attentionDecoders();
 llvm::ArrayRef<Decoder> linearAttentionDecoders();
 llvm::ArrayRef<Decoder> lossDecoders();

@@ -22,7 +22,8 @@ DecoderTable::DecoderTable() {
         lossDecoders(),          trigonometryDecoders(),
         bitDecoders(),           cumulativeDecoders(),
         samplingDecoders(),      linearAttentionDecoders(),
-        optimizerDecoders(),     microsoftDecoders()})
+        optimizerDecoders(),     microsoftDecoders(),
+        fourierDecoders()})
     for (const Decoder &decoder : family)
       table[decoder.op].push_back(decoder);
 }

@@ -123,3 +123,60 @@ class BadSignals:
             ),
             r"nn\.mul",
         )
+
+    def test_fourier_transforms(self):
+        open_output = [value("y", FLOAT, ["a", "b", "c", "d"])]
+
+        def of_signal(op, *known, shape=("batch", 40, 1), version=20, **attributes):
+            names = ["x", *("" if number is None else f"k{i}" for i, number in enumerate(known))]
+            given = [ints(f"k{i}", [n], []) for i, n in enumerate(known) if n is not None]
+            signal = [value("x", FLOAT, list(shape))]
+            a_node = node(op, names, ["y"], **attributes)
+            return single(a_node, *given, inputs=signal, outputs=open_output, version=version)
+
+        for model, text in (
+            (of_signal("DFT", shape=("batch", 40, 3)), r"last dim is 1 \(real\) or 2"),
+            (of_signal("DFT", None, -1), "its axis is the last one"),
+            (of_signal("DFT", None, 5), "axis 5"),
+            (of_signal("DFT", 0), "expects its dft_length to be a positive number, got"),
+            (of_signal("DFT", 1 << 40), "cannot transform 1099511627776 elements"),
+            (of_signal("DFT", 10007), "cannot transform 10007 elements"),
+            (of_signal("DFT", shape=("batch", 40, 2), onesided=1), "expects a real signal"),
+            (of_signal("DFT", onesided=1, inverse=1), "expects a complex spectrum"),
+            (
+                of_signal("DFT", shape=("batch", 1, 2), onesided=1, inverse=1),
+                "has nothing to transform",
+            ),
+            (of_signal("STFT", 4), "has neither a window nor a frame_length"),
+            (of_signal("STFT", 0, None, 8), "expects its frame_step to be a positive number"),
+            (of_signal("STFT", 4, None, 41), "has no frame of 41 in a signal of 40"),
+            (
+                of_signal("STFT", 4, None, 8, shape=("batch", 40, 2)),
+                "expects a real signal",
+            ),
+            (of_signal("STFT", 4, None, 8, shape=("batch", 2, 40, 1)), "expects a signal"),
+        ):
+            self.refused(model, text)
+
+    def test_windows_of_signals_and_mel_bands(self):
+        def of_numbers(op, *numbers, **attributes):
+            names = [f"k{i}" for i in range(len(numbers))]
+            given = [
+                floats(n, [], [number]) if isinstance(number, float) else ints(n, [number], [])
+                for n, number in zip(names, numbers)
+            ]
+            return single(
+                node(op, names, ["y"], **attributes),
+                *given,
+                outputs=[value("y", FLOAT, ["n", "m"][: 2 if len(numbers) > 1 else 1])],
+            )
+
+        for model, text in (
+            (of_numbers("HannWindow", 0), "expects its size to be a positive number"),
+            (of_numbers("HammingWindow", 1 << 40), "has more than 16777216 elements"),
+            (of_numbers("BlackmanWindow", 8, output_datatype=14), "output_datatype 14"),
+            (of_numbers("MelWeightMatrix", 1 << 40, 64, 16000, 0.0, 8000.0), "elements"),
+            (of_numbers("MelWeightMatrix", 8, 64, 16000, 0.0, 16000.0), "beyond the 33 bins"),
+            (of_numbers("MelWeightMatrix", 8, 64, 16000, -900.0, 8000.0), "beyond the 33 bins"),
+        ):
+            self.refused(model, text)

@@ -75,6 +75,24 @@ class Checks(unittest.TestCase):
         self.assertEqual(self.found(module, graph(a=[1, 2]), {"a"}).unused, ["b"])
         self.assertIn("is without b", self.error(module, graph(a=[1, 2]), {"a", "b"}))
 
+    def test_inputs_that_no_node_reads(self):
+        read = graph(a=[1, 2])
+        value = lambda name: helper.make_tensor_value_info(name, TensorProto.FLOAT, [2])
+        branch = helper.make_graph(
+            [helper.make_node("Neg", ["inner"], ["n"])], "b", [], [value("n")]
+        )
+        read.input.extend([value("ids"), value("mask"), value("inner"), value("condition")])
+        read.node.append(helper.make_node("Neg", ["ids"], ["z"]))
+        read.node.append(helper.make_node("If", ["condition"], ["w"], then_branch=branch))
+        found = self.found(Module(a=parameter([1, 2])), read)
+        self.assertEqual(found.unread, ["mask"])
+        source = types.SimpleNamespace(
+            inputs=["ids", "mask"], labels=("labels",), loss="", sizes={}
+        )
+        source.dims = {}
+        running = export.Exported("m.onnx", source, found).commands(2, {})[1]
+        self.assertIn("--data ids=ids.npy --data labels=labels.npy", running)
+
     def test_other_values(self):
         module = Module(a=parameter([1, 2]))
         said = self.error(module, graph(a=[2, 3]))  # 1 + weight, computed once

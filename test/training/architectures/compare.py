@@ -209,6 +209,8 @@ def train(made, folder, mesh, ranks, data):
     words += ["--export-gradients", path("g.safetensors")]
     words += ["--export-safetensors", path("w.safetensors")]
     for input, values in data.items():
+        if input in made.found.unread:
+            continue
         np.save(path(f"{input}.npy"), values)
         words += ["--data", f"{input}={path(input)}.npy"]
     run(words)

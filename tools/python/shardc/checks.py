@@ -11,6 +11,7 @@ class Found:
     trained: list
     frozen: list  # require no gradient
     unused: list  # no output depends on them
+    unread: list  # inputs of the graph, which no node reads
 
 
 def _names_of(module):
@@ -33,13 +34,25 @@ def _values(initializer, folder):
     return numpy_helper.to_array(initializer, folder)
 
 
+def _read(graph):
+    """Names that nodes read, those of branches and loops among them."""
+    names = set()
+    for node in graph.node:
+        names.update(node.input)
+        for attribute in node.attribute:
+            for inner in [*attribute.graphs, *([attribute.g] if attribute.HasField("g") else [])]:
+                names |= _read(inner)
+                names.update(output.name for output in inner.output)
+    return names
+
+
 def check(module, graph, folder, has_gradient):
     """`graph`: the file's, whose external data lie in `folder`; `has_gradient`: names of
     parameters that an output depends on. Raises an Error that names what the export lost."""
     import numpy as np
 
     stored = {each.name: each for each in graph.initializer}
-    read = {name for node in graph.node for name in node.input}
+    read = _read(graph)
     lost, twice, changed, unused, trained, frozen = [], [], [], [], [], []
     for names, parameter in _names_of(module):
         here = [name for name in names if name in stored and name in read]
@@ -69,4 +82,5 @@ def check(module, graph, folder, has_gradient):
             f"the exported graph {'; it '.join(problems)}. What it trains is not the module: the"
             " exporter folded, merged or renamed parameters (docs/exporting.md says when it does)"
         )
-    return Found(trained, frozen, unused)
+    unread = [each.name for each in graph.input if each.name not in {*read, *stored}]
+    return Found(trained, frozen, unused, unread)

@@ -84,6 +84,12 @@ def export(arguments):
             f" {checks.shown(found.unused)}",
             file=sys.stderr,
         )
+    if found.unread:
+        print(
+            f"shardc: warning: no output depends on {checks.shown(found.unread)}, and training is"
+            " without",
+            file=sys.stderr,
+        )
     if args.quiet:
         return 0
     count = len(found.trained)

@@ -45,7 +45,8 @@ class Exported:
         compiler = ["shardc", self.path, *self.compile_flags(mesh, sizes), "-o", trainer]
         run = [trainer if os.path.dirname(trainer) else "./" + trainer]
         for name in [*self.source.inputs, *self.source.labels]:
-            run += ["--data", f"{name}={name}.npy"]
+            if name not in self.found.unread:
+                run += ["--data", f"{name}={name}.npy"]
         run += ["--steps", "1000", "--lr", "1e-4", "--export-safetensors", "trained.safetensors"]
         return shlex.join(compiler), shlex.join(run)
 
