@@ -82,6 +82,55 @@ LogicalResult sequenceLength(NodeContext &context) {
   return success();
 }
 
+LogicalResult sequenceEmpty(NodeContext &context) {
+  context.set(0, Operand::sequence({}));
+  return success();
+}
+
+/// The position that input `i` says among so many elements, `last` where it is
+/// left out. A negative one counts from the back.
+FailureOr<int64_t> positionOf(NodeContext &context, size_t i, int64_t count,
+                              int64_t last) {
+  if (!context.has(i))
+    return last;
+  FailureOr<double> given = context.constantFloat(i, "its position");
+  if (failed(given))
+    return failure();
+  int64_t position = int64_t(*given) + (*given < 0 ? count : 0);
+  if (position < 0 || position > last)
+    return context.error("has no position " + Twine(int64_t(*given)) +
+                         " in a sequence of " + Twine(count));
+  return position;
+}
+
+LogicalResult sequenceInsert(NodeContext &context) {
+  if (!context.input(0).isSequence() || context.input(1).isSequence())
+    return context.error("expects a sequence and a tensor");
+  std::vector<Operand> elements = context.input(0).sequenceElements().vec();
+  auto count = int64_t(elements.size());
+  FailureOr<int64_t> position = positionOf(context, 2, count, count);
+  if (failed(position))
+    return failure();
+  elements.insert(elements.begin() + *position, context.input(1));
+  context.set(0, Operand::sequence(std::move(elements)));
+  return success();
+}
+
+LogicalResult sequenceErase(NodeContext &context) {
+  if (!context.input(0).isSequence() ||
+      context.input(0).sequenceElements().empty())
+    return context.error(
+        "expects its input to be a sequence that is not empty");
+  std::vector<Operand> elements = context.input(0).sequenceElements().vec();
+  auto count = int64_t(elements.size());
+  FailureOr<int64_t> position = positionOf(context, 1, count, count - 1);
+  if (failed(position))
+    return failure();
+  elements.erase(elements.begin() + *position);
+  context.set(0, Operand::sequence(std::move(elements)));
+  return success();
+}
+
 LogicalResult concatFromSequence(NodeContext &context) {
   if (!context.input(0).isSequence() ||
       context.input(0).sequenceElements().empty())
@@ -139,6 +188,9 @@ ArrayRef<Decoder> shardc::onnx::sequenceDecoders() {
       {"OptionalHasElement", 15, 0, 1, optionalHasElement},
       {"SequenceAt", 11, 2, 2, sequenceAt},
       {"SequenceConstruct", 11, 1, -1, sequenceConstruct},
+      {"SequenceEmpty", 11, 0, 0, sequenceEmpty},
+      {"SequenceErase", 11, 1, 2, sequenceErase},
+      {"SequenceInsert", 11, 2, 3, sequenceInsert},
       {"SequenceLength", 11, 1, 1, sequenceLength},
       {"SplitToSequence", 11, 1, 2, splitToSequence},
   };

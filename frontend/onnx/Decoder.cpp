@@ -282,6 +282,27 @@ LogicalResult NodeContext::sameElementType(size_t first, size_t last) const {
   return success();
 }
 
+static std::string arityText(const Decoder &decoder) {
+  std::string result = std::to_string(decoder.minInputs);
+  if (decoder.maxInputs < 0)
+    return result + " or more";
+  return decoder.minInputs == decoder.maxInputs
+             ? result
+             : result + " to " + std::to_string(decoder.maxInputs);
+}
+
+LogicalResult NodeContext::expectInputs(const Decoder &decoder) const {
+  auto count = int(inputs.size());
+  if (count < decoder.minInputs ||
+      (decoder.maxInputs >= 0 && count > decoder.maxInputs))
+    return error("expects " + arityText(decoder) + " inputs, got " +
+                 Twine(count));
+  for (auto [position, input] : llvm::enumerate(inputs))
+    if (!input && (int(position) < decoder.minInputs || decoder.maxInputs < 0))
+      return error("its input " + Twine(position) + " is missing");
+  return success();
+}
+
 LogicalResult NodeContext::expectFloat(size_t i) const {
   if (input(i).isFloat())
     return success();

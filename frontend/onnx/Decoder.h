@@ -27,6 +27,8 @@ double asWritten(double number);
 /// A shape as errors show it, "[4, 128]".
 std::string shapeText(llvm::ArrayRef<int64_t> shape);
 
+struct Decoder;
+
 /// A node while it is decoded.
 class NodeContext {
 public:
@@ -53,6 +55,8 @@ public:
   mlir::LogicalResult sameElementType(size_t first, size_t last) const;
   /// Checks that an input is of a float type, or bool.
   mlir::LogicalResult expectFloat(size_t i) const;
+  /// Checks that there are as many inputs as a decoder takes.
+  mlir::LogicalResult expectInputs(const Decoder &decoder) const;
   mlir::LogicalResult expectBool(size_t i) const;
   /// Checks that the operands' shapes broadcast against each other.
   mlir::FailureOr<Shape> broadcastShape(llvm::ArrayRef<Operand> operands) const;
@@ -111,6 +115,7 @@ struct Decoder {
   llvm::StringRef op; ///< of other domains: "com.microsoft.Gelu"
   int64_t since;
   int minInputs, maxInputs; ///< maxInputs < 0: any number
+  /// Null: a node with bodies, which ControlFlow.h and Import.cpp import.
   Decode decode;
 };
 
@@ -144,6 +149,7 @@ llvm::ArrayRef<Decoder> linearAttentionDecoders();
 llvm::ArrayRef<Decoder> lossDecoders();
 llvm::ArrayRef<Decoder> optimizerDecoders();
 llvm::ArrayRef<Decoder> microsoftDecoders();
+llvm::ArrayRef<Decoder> controlFlowDecoders();
 
 } // namespace shardc::onnx
 

@@ -23,7 +23,7 @@ DecoderTable::DecoderTable() {
         bitDecoders(),           cumulativeDecoders(),
         samplingDecoders(),      linearAttentionDecoders(),
         optimizerDecoders(),     microsoftDecoders(),
-        fourierDecoders()})
+        fourierDecoders(),       controlFlowDecoders()})
     for (const Decoder &decoder : family)
       table[decoder.op].push_back(decoder);
 }

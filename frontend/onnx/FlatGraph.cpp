@@ -135,6 +135,9 @@ void Flattener::substitute(NodeProto &node, Names &names,
       for (NodeProto &inner : *attribute.mutable_g()->mutable_node())
         substitute(inner, names, attributes, prefix);
     if (attribute.has_g())
+      for (auto &input : *attribute.mutable_g()->mutable_input())
+        rename(*input.mutable_name());
+    if (attribute.has_g())
       for (auto &output : *attribute.mutable_g()->mutable_output())
         rename(*output.mutable_name());
     if (attribute.has_g())

@@ -1,12 +1,13 @@
 // Walks the flat graph, decodes node by node, and puts the function and the
 // parameters' symbols together.
 #include "frontend/onnx/Import.h"
+#include "frontend/onnx/ControlFlow.h"
 #include "frontend/onnx/DecoderTable.h"
 #include "frontend/onnx/Detached.h"
 #include "frontend/onnx/Drawn.h"
 #include "frontend/onnx/Exporter.h"
+#include "frontend/onnx/GraphDims.h"
 #include "frontend/onnx/ImportedModel.h"
-#include "frontend/onnx/InputDims.h"
 #include "frontend/onnx/ParameterSymbols.h"
 #include "frontend/onnx/ParameterWarnings.h"
 #include "frontend/onnx/SplitCalls.h"
@@ -48,27 +49,28 @@ private:
 
   LogicalResult read();
   LogicalResult createFunction();
-  /// A branch of an If that is being imported: its nodes, and the names that
-  /// end with it.
-  struct Branch {
-    const Node *node;
+  /// A body that is being imported: its nodes, and the names that end with it,
+  /// or with its iteration.
+  struct Body {
+    const Node *node; // that has it
     const GraphProto *graph;
-    int next, end; // of its nodes
+    std::optional<Iterations> iterations;
+    int begin, end, next; // of its nodes
     std::vector<std::string> names;
   };
 
   LogicalResult importNodes();
   LogicalResult importNode(const Node &node, int index);
-  LogicalResult enterBranch(const Node &node, int index,
-                            const Operand &condition);
-  LogicalResult leaveBranch();
+  LogicalResult enterBody(NodeContext &nodeContext, int index);
+  LogicalResult beginBody();
+  LogicalResult leaveBody();
+  LogicalResult defineOutputs(const Node &node, ArrayRef<Operand> results);
   FailureOr<SmallVector<Operand>> inputsOf(const Node &node, int index);
   FailureOr<Operand> constantInitializer(const Initializer &initializer);
   Operand parameterValue(std::pair<int, int> use);
   FailureOr<Operand> valueNamed(StringRef name);
   LogicalResult define(const Node &node, StringRef name, Operand value);
   LogicalResult finishFunction();
-  LogicalResult checkOutput(const ValueInfoProto &output, const Operand &value);
 
   MLIRContext *context;
   Builder builder;
@@ -83,7 +85,8 @@ private:
   llvm::StringMap<Operand> values;
   DetachedInputs detached;
   llvm::DenseMap<int, CallPart> splitCalls;
-  std::vector<std::unique_ptr<Branch>> branches; // the innermost last
+  std::vector<std::unique_ptr<Body>> bodies; // the innermost last
+  int64_t repeated = 0;                      // nodes of iterations
   llvm::DenseMap<std::pair<int, int>, Value> parameterValues;
 };
 
@@ -260,8 +263,8 @@ LogicalResult Importer::define(const Node &node, StringRef name,
   if (file->find(name) || !values.try_emplace(name, std::move(value)).second)
     return fail("'" + options.path + "': node '" + node.name +
                 "': its output '" + name + "' is defined twice");
-  if (!branches.empty())
-    branches.back()->names.push_back(name.str());
+  if (!bodies.empty())
+    bodies.back()->names.push_back(name.str());
   return success();
 }
 
@@ -273,25 +276,16 @@ LogicalResult Importer::importNodes() {
   for (size_t index = 0; index < model->graphNodes; ++index) {
     if (failed(importNode(model->nodes[index], int(index))))
       return failure();
-    // Branches are nested as deep as they like, also through functions.
-    while (!branches.empty()) {
-      Branch &branch = *branches.back();
-      int next = branch.next++;
-      if (failed(next < branch.end ? importNode(model->nodes[next], next)
-                                   : leaveBranch()))
+    // Bodies are nested as deep as they like, also through functions.
+    while (!bodies.empty()) {
+      Body &body = *bodies.back();
+      int next = body.next++;
+      if (failed(next < body.end ? importNode(model->nodes[next], next)
+                                 : leaveBody()))
         return failure();
     }
   }
   return success();
-}
-
-std::string arityText(const Decoder &decoder) {
-  std::string result = std::to_string(decoder.minInputs);
-  if (decoder.maxInputs < 0)
-    return result + " or more";
-  return decoder.minInputs == decoder.maxInputs
-             ? result
-             : result + " to " + std::to_string(decoder.maxInputs);
 }
 
 LogicalResult Importer::importNode(const Node &node, int index) {
@@ -309,22 +303,14 @@ LogicalResult Importer::importNode(const Node &node, int index) {
       input = *taken;
     }
   NodeContext nodeContext(node, options.path, *emitter, *inputs);
-  if (op == "If")
-    return inputs->size() == 1 ? enterBranch(node, index, inputs->front())
-                               : nodeContext.error("expects one input");
   const Decoder *decoder = decoders.find(node);
   if (!decoder)
     return nodeContext.error(decoders.whyUnsupported(node));
-  int count = inputs->size();
-  if (count < decoder->minInputs ||
-      (decoder->maxInputs >= 0 && count > decoder->maxInputs))
-    return nodeContext.error("expects " + arityText(*decoder) +
-                             " inputs, got " + Twine(count));
-  for (auto [position, input] : llvm::enumerate(*inputs)) {
-    if (int(position) < decoder->minInputs && !input)
-      return nodeContext.error("its input " + Twine(position) + " is missing");
-    if (!input && decoder->maxInputs < 0)
-      return nodeContext.error("its input " + Twine(position) + " is missing");
+  if (!decoder->decode)
+    return enterBody(nodeContext, index);
+  if (failed(nodeContext.expectInputs(*decoder)))
+    return failure();
+  for (const Operand &input : *inputs) {
     if (input && input.isSequence() && !op.starts_with("Sequence") &&
         op != "ConcatFromSequence" && !op.starts_with("Optional"))
       return nodeContext.error("sequences are supported by SequenceAt, "
@@ -343,95 +329,104 @@ LogicalResult Importer::importNode(const Node &node, int index) {
   if (call && part->second == CallPart::Result)
     for (const Operand &result : nodeContext.results())
       call->result(result);
+  return defineOutputs(node, nodeContext.results());
+}
+
+LogicalResult Importer::defineOutputs(const Node &node,
+                                      ArrayRef<Operand> results) {
   for (auto [position, name] : llvm::enumerate(node.proto->output())) {
     if (name.empty())
       continue;
-    if (position >= nodeContext.results().size() ||
-        !nodeContext.results()[position])
-      return nodeContext.error("its output " + Twine(position) + " ('" + name +
-                               "') is not supported");
-    if (failed(define(node, name, nodeContext.results()[position])))
+    if (position >= results.size() || !results[position])
+      return NodeContext(node, options.path, *emitter, {})
+          .error("its output " + Twine(position) + " ('" + name +
+                 "') is not supported");
+    if (failed(define(node, name, results[position])))
       return failure();
   }
   return success();
 }
 
-/// If with a condition that is known: the branch that is taken stands for it.
-LogicalResult Importer::enterBranch(const Node &node, int index,
-                                    const Operand &condition) {
-  NodeContext nodeContext(node, options.path, *emitter, {condition});
-  FailureOr<double> taken = nodeContext.constantFloat(0, "its condition");
-  if (failed(taken))
+LogicalResult Importer::enterBody(NodeContext &nodeContext, int index) {
+  auto found = bodyOf(nodeContext);
+  if (failed(found))
     return failure();
-  const auto *branch =
-      nodeContext.attribute(*taken ? "then_branch" : "else_branch");
-  if (!branch || !branch->has_g() ||
-      branch->g().output_size() != node.proto->output_size())
-    return nodeContext.error(
-        "expects branches with as many outputs as the node");
-  Branch &entered = *branches.emplace_back(std::make_unique<Branch>());
-  entered.node = &node;
-  entered.graph = &branch->g();
-  for (const auto &tensor : entered.graph->initializer()) {
+  auto [graph, which] = *found;
+  auto iterations = Iterations::of(nodeContext, *graph);
+  if (failed(iterations))
+    return failure();
+  auto [begin, end] = model->bodies.lookup({index, which});
+  bodies.push_back(std::make_unique<Body>(Body{
+      &nodeContext.node, graph, std::move(*iterations), begin, end, end, {}}));
+  const Body &entered = *bodies.back();
+  return entered.iterations && entered.iterations->isDone() ? leaveBody()
+                                                            : beginBody();
+}
+
+/// Begins the innermost body, or its next iteration.
+LogicalResult Importer::beginBody() {
+  Body &body = *bodies.back();
+  NodeContext nodeContext(*body.node, options.path, *emitter, {});
+  for (const auto &tensor : body.graph->initializer()) {
     auto host = hostTensor(context, tensor);
     if (!host)
       return nodeContext.error("initializer '" + tensor.name() + "' " +
                                llvm::toString(host.takeError()));
-    if (failed(define(node, tensor.name(), *host)))
+    if (failed(define(*body.node, tensor.name(), *host)))
       return failure();
   }
-  std::tie(entered.next, entered.end) =
-      model->branches.lookup({index, int(*taken != 0)});
+  body.next = body.begin;
+  if (!body.iterations)
+    return success();
+  if ((repeated += body.end - body.begin) > maxNodes)
+    return nodeContext.error("and other loops have more than " +
+                             Twine(maxNodes) + " nodes in all iterations");
+  for (auto [input, value] :
+       llvm::zip(body.graph->input(), body.iterations->inputs(*emitter)))
+    if (failed(define(*body.node, input.name(), value)))
+      return failure();
   return success();
 }
 
-/// The outputs of the innermost branch become those of its If.
-LogicalResult Importer::leaveBranch() {
-  std::unique_ptr<Branch> left = std::move(branches.back());
-  branches.pop_back();
+/// The outputs of the innermost body become those of its node, unless another
+/// iteration follows.
+LogicalResult Importer::leaveBody() {
+  Body &body = *bodies.back();
+  const Node &node = *body.node;
+  NodeContext nodeContext(node, options.path, *emitter, {});
   SmallVector<Operand> results;
-  for (const ValueInfoProto &output : left->graph->output()) {
-    FailureOr<Operand> value = valueNamed(output.name());
-    if (failed(value))
-      return failure();
-    if (!*value)
-      return NodeContext(*left->node, options.path, *emitter, {})
-          .error("its branch does not define the output '" + output.name() +
-                 "'");
-    results.push_back(*value);
-  }
-  for (const std::string &name : left->names)
+  bool ran = !body.iterations || !body.iterations->isDone();
+  if (ran)
+    for (const ValueInfoProto &output : body.graph->output()) {
+      FailureOr<Operand> value = valueNamed(output.name());
+      if (failed(value))
+        return failure();
+      if (!*value)
+        return nodeContext.error("its body does not define the output '" +
+                                 output.name() + "'");
+      results.push_back(*value);
+    }
+  for (const std::string &name : body.names)
     values.erase(name);
-  for (auto [name, value] : llvm::zip(left->node->proto->output(), results))
-    if (!name.empty() && failed(define(*left->node, name, value)))
+  body.names.clear();
+  emitter->setLocation(NameLoc::get(builder.getStringAttr(node.name)));
+  if (Iterations *iterations = body.iterations ? &*body.iterations : nullptr) {
+    if (ran && failed(iterations->end(nodeContext, results)))
       return failure();
-  return success();
+    if (!iterations->isDone())
+      return beginBody();
+    FailureOr<SmallVector<Operand>> all = iterations->results(nodeContext);
+    if (failed(all))
+      return failure();
+    results = std::move(*all);
+  }
+  bodies.pop_back();
+  return defineOutputs(node, results);
 }
 
 //===----------------------------------------------------------------------===//
 // Results
 //===----------------------------------------------------------------------===//
-
-LogicalResult Importer::checkOutput(const ValueInfoProto &output,
-                                    const Operand &value) {
-  const auto &declared = output.type().tensor_type();
-  if (!output.type().has_tensor_type() || !declared.has_shape())
-    return success();
-  ArrayRef<int64_t> shape = value.shape();
-  if (int64_t(shape.size()) != declared.shape().dim_size())
-    return fail("'" + options.path + "': output '" + output.name() +
-                "' is declared with rank " +
-                Twine(declared.shape().dim_size()) +
-                ", the graph computes rank " + Twine(shape.size()));
-  for (auto [index, dim] : llvm::enumerate(declared.shape().dim()))
-    if (dim.has_dim_value() && dim.dim_value() > 0 &&
-        dim.dim_value() != shape[index])
-      return fail("'" + options.path + "': dim " + Twine(index) +
-                  " of output '" + output.name() + "' is declared as " +
-                  Twine(dim.dim_value()) + ", the graph computes " +
-                  Twine(shape[index]) + "; check the --dim flags");
-  return success();
-}
 
 LogicalResult Importer::finishFunction() {
   emitter->setLocation(UnknownLoc::get(context));
@@ -455,8 +450,9 @@ LogicalResult Importer::finishFunction() {
                     "' is a mask of dropout, which cannot be an output");
       value = *numbers;
     }
-    if (failed(checkOutput(output, *value)))
-      return failure();
+    if (llvm::Error error = checkOutput(output, value->shape()))
+      return fail("'" + options.path +
+                  "': " + llvm::toString(std::move(error)));
     results.push_back(emitter->materialize(*value));
   }
   Block &body = function.getBody().front();

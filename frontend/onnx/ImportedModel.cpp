@@ -7,23 +7,25 @@ using llvm::Twine;
 
 namespace shardc::onnx {
 
-/// Appends the nodes of all branches, those of nested ones too: what they read
+/// Appends the nodes of all bodies, those of nested ones too: what they read
 /// of the graph's initializers are uses like all others.
-static llvm::Error flattenBranches(ImportedModel &model) {
+static llvm::Error flattenBodies(ImportedModel &model) {
   model.graphNodes = model.nodes.size();
   for (size_t index = 0; index < model.nodes.size(); ++index) {
     const Node node = model.nodes[index];
-    if (node.proto->op_type() != "If")
+    llvm::StringRef op = node.proto->op_type();
+    if (op != "If" && op != "Loop" && op != "Scan")
       continue;
     for (const ::onnx::AttributeProto &attribute : node.proto->attribute()) {
-      bool taken = attribute.name() == "then_branch";
-      if (!attribute.has_g() || (!taken && attribute.name() != "else_branch"))
+      bool isElse = attribute.name() == "else_branch";
+      if (!attribute.has_g() || (!isElse && attribute.name() != "then_branch" &&
+                                 attribute.name() != "body"))
         continue;
       int begin = model.nodes.size();
       if (llvm::Error error = model.flattener->flatten(
               attribute.g().node(), model.nodes, node.origin))
         return error;
-      model.branches[{int(index), int(taken)}] = {begin,
+      model.bodies[{int(index), int(!isElse)}] = {begin,
                                                   int(model.nodes.size())};
     }
   }
@@ -42,7 +44,7 @@ ImportedModel::read(const std::string &path, const RoleChoices &roles,
   if (llvm::Error error =
           model->flattener->flatten(model->file->graph().node(), model->nodes))
     return error;
-  if (llvm::Error error = flattenBranches(*model))
+  if (llvm::Error error = flattenBodies(*model))
     return error;
   model->parameters =
       ParameterTable::recover(*model->file, model->nodes, roles);

@@ -18,12 +18,13 @@ struct ImportedModel {
 
   std::unique_ptr<ModelFile> file;
   std::unique_ptr<Flattener> flattener;
-  /// The flat graph, and behind its nodes those of the branches of its Ifs; the
-  /// flattener owns what was inlined.
+  /// The flat graph, and behind its nodes those of the bodies of its Ifs, Loops
+  /// and Scans; the flattener owns what was inlined.
   std::vector<Node> nodes;
   size_t graphNodes = 0;
-  /// By If node and branch (1: then): where its nodes begin and end.
-  llvm::DenseMap<std::pair<int, int>, std::pair<int, int>> branches;
+  /// By node and body (0: else; 1: then, or the only one): where the body's nodes
+  /// begin and end.
+  llvm::DenseMap<std::pair<int, int>, std::pair<int, int>> bodies;
   ParameterTable parameters;
 };
 

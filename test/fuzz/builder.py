@@ -5,6 +5,7 @@ import random
 
 import numpy as np
 
+import numpy_ops_fourier  # noqa: F401
 import numpy_ops_moves  # noqa: F401
 import numpy_ops_recurrent  # noqa: F401
 import numpy_ops_reductions  # noqa: F401

@@ -6,6 +6,7 @@ A step is cut into parts, one for each rank and micro-batch; part p takes the sa
 import numpy as np
 
 import numpy_ops_carried  # noqa: F401  (registers its operators)
+import numpy_ops_fourier  # noqa: F401
 import numpy_ops_moves  # noqa: F401
 import numpy_ops_recurrent  # noqa: F401
 import numpy_ops_reductions  # noqa: F401
@@ -245,6 +246,7 @@ def by_torch(program, parts, noise=0.0, seed=0, folds=True):
     import torch
 
     import torch_ops_carried  # noqa: F401
+    import torch_ops_fourier  # noqa: F401
     import torch_ops_moves  # noqa: F401
     import torch_ops_recurrent  # noqa: F401
     import torch_ops_sampling  # noqa: F401

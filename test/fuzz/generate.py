@@ -5,6 +5,7 @@ import random
 import numpy as np
 
 import generate_carried  # noqa: F401  (registers its generators)
+import generate_fourier  # noqa: F401
 import generate_moves  # noqa: F401
 import generate_pad  # noqa: F401
 import generate_products  # noqa: F401

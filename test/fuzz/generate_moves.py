@@ -465,4 +465,26 @@ def sequences(g, op):
         )
 
 
+@generates("SequenceEmpty", "SequenceInsert", "SequenceErase")
+def edited_sequences(g, op):
+    x = g.any(lambda d: len(d) > 0)
+    dtype = g.type(x)
+    place = lambda low, high: g.scalar(g.integer(low, high), g.choose("i64", "i32"))
+    if op == "SequenceEmpty" or g.chance(0.4):
+        of = {} if dtype == "f32" and g.chance(0.5) else {"of": dtype}
+        sequence = g.emit(op="SequenceEmpty", inputs=[], dtype=dtype, usable=False, **of)
+    else:
+        sequence = g.emit("SequenceConstruct", [x], dtype=dtype, usable=False)
+    for _ in range(g.integer(1, 3)):
+        count = len(g.values[sequence][0])
+        item = g.pick(dtype, where=lambda d: d == g.dims(x))
+        at = [place(-count, count)] if g.chance(0.6) else []
+        sequence = g.emit("SequenceInsert", [sequence, item, *at], dtype=dtype, usable=False)
+    count = len(g.values[sequence][0])
+    if count > 1 and (op == "SequenceErase" or g.chance(0.3)):
+        at = [place(-count, count - 1)] if g.chance(0.6) else []
+        sequence = g.emit("SequenceErase", [sequence, *at], dtype=dtype, usable=False)
+    g.emit("ConcatFromSequence", [sequence], dtype=dtype, axis=g.integer(0, g.rank(x) - 1))
+
+
 __all__ = ["indices", "MOST_ELEMENTS"]

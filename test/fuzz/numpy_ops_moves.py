@@ -340,6 +340,26 @@ def sequence_construct(call):
     return [list(call.inputs)]
 
 
+@op("SequenceEmpty")
+def sequence_empty(call):
+    return [[]]
+
+
+@op("SequenceInsert")
+def sequence_insert(call):
+    elements = list(call[0])
+    at = len(elements) if call[2] is None else int(call[2].reshape(()))
+    elements.insert(at, call[1])
+    return [elements]
+
+
+@op("SequenceErase")
+def sequence_erase(call):
+    elements = list(call[0])
+    del elements[-1 if call[1] is None else int(call[1].reshape(()))]
+    return [elements]
+
+
 @op("SequenceAt")
 def sequence_at(call):
     return [call[0][int(call[1].reshape(()))]]

@@ -45,8 +45,9 @@ ROUND_ONCE = set(
     DepthToSpace Div Dropout Equal Expand EyeLike Flatten Floor Gather GatherElements GatherND
     Greater GreaterOrEqual Identity IsNaN Less LessOrEqual Max Min Mul Neg NonZero Not OneHot Or Pad
     RandomNormal RandomUniform RandomUniformLike Range Reciprocal ReduceMax ReduceMin Relu Reshape
-    Round SequenceAt SequenceConstruct Shape Sign Size Slice SpaceToDepth Split SplitToSequence Sqrt
-    Squeeze Sub Tile Transpose Trilu Unsqueeze Where Xor
+    Round SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert Shape Sign Size
+    Slice SpaceToDepth Split SplitToSequence Sqrt Squeeze Sub Tile Transpose Trilu Unsqueeze Where
+    Xor
     """.split()
 )
 

@@ -335,6 +335,23 @@ def sequence_construct(call):
     return [list(call.inputs)]
 
 
+@op("SequenceEmpty")
+def sequence_empty(call):
+    return [[]]
+
+
+@op("SequenceInsert")
+def sequence_insert(call):
+    at = len(call[0]) if call[2] is None else int(call[2])
+    return [[*call[0][:at], call[1], *call[0][at:]]]
+
+
+@op("SequenceErase")
+def sequence_erase(call):
+    at = (-1 if call[1] is None else int(call[1])) % len(call[0])
+    return [[*call[0][:at], *call[0][at + 1 :]]]
+
+
 @op("SequenceAt")
 def sequence_at(call):
     return [call[0][int(call[1])]]

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import unittest
 
+from bad_loops import BadLoops
 from bad_signals import BadSignals
 from onnx_writer import *
 from single_node import WEIGHT, X, Y, single
@@ -20,7 +21,7 @@ SHARDC_OPT = ""
 SECONDS, BYTES = 2.0, 1 << 30
 
 
-class BadInputs(BadSignals, unittest.TestCase):
+class BadInputs(BadLoops, BadSignals, unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
         self.path = os.path.join(self.folder.name, "model.onnx")
@@ -370,21 +371,6 @@ class BadInputs(BadSignals, unittest.TestCase):
             model(graph(twice, [X], [Y]), functions=[leaky], domains=["local"]),
             r"5\.000000e-01",
             r"2\.500000e-01",
-        )
-
-    def test_branches(self):
-        then = Graph(graph([node("Relu", ["x"], ["t"])], [], [value("t", FLOAT, [])]))
-        otherwise = Graph(graph([node("Tanh", ["x"], ["t"])], [], [value("t", FLOAT, [])]))
-        both = {"then_branch": then, "else_branch": otherwise}
-        self.accepted(
-            single(node("If", ["c"], ["y"], **both), tensor("c", BOOL, [], raw=b"\1")), r"nn\.relu"
-        )
-        self.accepted(
-            single(node("If", ["c"], ["y"], **both), tensor("c", BOOL, [], raw=b"\0")), r"nn\.tanh"
-        )
-        self.refused(
-            single(node("If", ["c"], ["y"], **both), inputs=[X, value("c", BOOL, [])]),
-            "expects its condition to be one number known",
         )
 
     # Sizes that a model asks for

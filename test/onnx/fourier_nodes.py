@@ -5,11 +5,11 @@ complex; cut and padded. fourier-nodes.test runs them.
 
     fourier_nodes.py FOLDER
 """
-import os
 import sys
 
+import node_tests
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
 
 numbers = np.random.default_rng(20)
 
@@ -27,27 +27,14 @@ def in_parts(x, like):
 
 
 def write(folder, name, op, version, inputs, expected, **attributes):
-    """inputs: by position, None where one is left out."""
+    """inputs: by position, None where one is left out. What is no signal is known when a model is
+    compiled."""
     names = ["" if array is None else f"x{i}" for i, array in enumerate(inputs)]
-    given = [(n, array) for n, array in zip(names, inputs) if array is not None]
-    number = lambda array: numpy_helper.from_array(array).data_type
-    value = lambda n, array: helper.make_tensor_value_info(n, number(array), array.shape)
-    # What is no signal is known when a model is compiled.
-    known = [
-        helper.make_node("Constant", [], [n], value=numpy_helper.from_array(array))
-        for n, array in given[1:]
-    ]
+    given = {name: array for name, array in zip(names, inputs) if array is not None}
+    known = [node_tests.constant(name, array) for name, array in list(given.items())[1:]]
     node = helper.make_node(op, names, ["y"], **attributes)
-    ends = [value(*given[0])], [value("y", expected)]
-    graph = helper.make_graph([*known, node], name, *ends)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", version)], ir_version=8)
-    data = os.path.join(folder, name, "test_data_set_0")
-    os.makedirs(data)
-    with open(os.path.join(folder, name, "model.onnx"), "wb") as file:
-        file.write(model.SerializeToString())
-    for which, array in (("input_0", given[0][1]), ("output_0", expected)):
-        with open(os.path.join(data, f"{which}.pb"), "wb") as file:
-            file.write(numpy_helper.from_array(array).SerializeToString())
+    signal = {names[0]: inputs[0]}
+    node_tests.write(folder, name, version, [*known, node], signal, {"y": expected})
 
 
 def scalar(number):

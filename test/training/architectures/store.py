@@ -113,7 +113,9 @@ def store(name):
                 for first, tied in aliases(source.module).items()
                 if len(tied) > 1 and first in names
             },
-            "data": stored.described(data),
+            "data": stored.described(
+                {n: array for n, array in data.items() if n not in made.found.unread}
+            ),
             "losses": losses,
             "gradients": {
                 names[n]: stored.digest(names[n], g.numpy()) for n, g in gradients.items()

@@ -1,6 +1,7 @@
-// The graph's inputs with their symbolic dims bound.
-#ifndef SHARDC_FRONTEND_ONNX_INPUTDIMS_H
-#define SHARDC_FRONTEND_ONNX_INPUTDIMS_H
+// What the graph says of dims: its inputs, with symbolic ones bound, and its
+// outputs.
+#ifndef SHARDC_FRONTEND_ONNX_GRAPHDIMS_H
+#define SHARDC_FRONTEND_ONNX_GRAPHDIMS_H
 
 #include "frontend/onnx/ModelFile.h"
 
@@ -19,6 +20,10 @@ struct GraphInput {
 mlir::FailureOr<llvm::SmallVector<GraphInput>>
 bindInputs(mlir::MLIRContext *context, const ModelFile &file,
            const llvm::StringMap<int64_t> &dims);
+
+/// Checks what is computed against what the graph declares of an output.
+llvm::Error checkOutput(const ::onnx::ValueInfoProto &output,
+                        llvm::ArrayRef<int64_t> shape);
 
 } // namespace shardc::onnx
 

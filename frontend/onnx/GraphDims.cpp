@@ -1,5 +1,5 @@
 // --dim: a symbolic dim is bound by its name, one without a name by INPUT.AXIS.
-#include "frontend/onnx/InputDims.h"
+#include "frontend/onnx/GraphDims.h"
 #include "frontend/onnx/Decoder.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -141,4 +141,25 @@ FailureOr<SmallVector<GraphInput>>
 shardc::onnx::bindInputs(MLIRContext *context, const ModelFile &file,
                          const llvm::StringMap<int64_t> &dims) {
   return Binder(context, file, dims).run();
+}
+
+llvm::Error shardc::onnx::checkOutput(const ::onnx::ValueInfoProto &output,
+                                      ArrayRef<int64_t> shape) {
+  const auto &declared = output.type().tensor_type();
+  if (!output.type().has_tensor_type() || !declared.has_shape())
+    return llvm::Error::success();
+  if (int64_t(shape.size()) != declared.shape().dim_size())
+    return llvm::createStringError(
+        "output '" + output.name() + "' is declared with rank " +
+        Twine(declared.shape().dim_size()) + ", the graph computes rank " +
+        Twine(shape.size()));
+  for (auto [index, dim] : llvm::enumerate(declared.shape().dim()))
+    if (dim.has_dim_value() && dim.dim_value() > 0 &&
+        dim.dim_value() != shape[index])
+      return llvm::createStringError(
+          "dim " + Twine(index) + " of output '" + output.name() +
+          "' is declared as " + Twine(dim.dim_value()) +
+          ", the graph computes " + Twine(shape[index]) +
+          "; check the --dim flags");
+  return llvm::Error::success();
 }
