@@ -141,11 +141,11 @@ bool Roles::isMatrix(const Initializer &initializer) const {
 }
 
 Roles::Verdict Roles::judge(const Initializer &initializer) const {
-  // The window of a Fourier transform's frames.
-  if (isReadBy(initializer, [](StringRef op, int input) {
+  if (!isParameterName(initializer.name) &&
+      isReadBy(initializer, [](StringRef op, int input) {
         return op == "STFT" && input == 2;
       }))
-    return {};
+    return {false, "the window of a Fourier transform"};
   if (!isExportersName(initializer.name))
     return judgeNamed(initializer);
   // A weight that the legacy exporter transposed, or a table that it renamed.

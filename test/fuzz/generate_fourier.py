@@ -1,4 +1,4 @@
-"""Generators: Fourier transforms, and what is multiplied with signals and spectra. In float64, since
+"""Generators: Fourier transforms, and what is multiplied with signals and spectra. In float64: the
 factors of other types are rounded to them when a model is compiled."""
 from builder import Unsuitable
 from generate_products import of_shape
