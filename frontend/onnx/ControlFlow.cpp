@@ -56,7 +56,9 @@ LogicalResult Iterations::beginLoop(const NodeContext &context,
         context.constantFloat(0, "its number of iterations");
     if (failed(given))
       return failure();
-    count = int64_t(*given);
+    // The largest int64 is how exporters say that the condition alone decides.
+    if (*given < 0x1p63)
+      count = int64_t(*given);
   }
   if (context.has(1)) {
     FailureOr<double> condition = context.constantFloat(1, "its condition");

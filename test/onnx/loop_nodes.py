@@ -102,6 +102,9 @@ def conditions(folder):
     ]
     loop = node("Loop", ["", "", "x", "one"], ["y", ""], body=halves)
     write(folder, "loop_until", 13, [*known, loop], {"x": x}, {"y": x / 8})
+    loop = node("Loop", ["all", "", "x", "one"], ["y", ""], body=halves)
+    largest = constant("all", scalar(2**63 - 1))
+    write(folder, "loop_until_largest", 13, [*known, largest, loop], {"x": x}, {"y": x / 8})
     # The number of iterations comes first.
     loop = node("Loop", ["two", "", "x", "one"], ["y", ""], body=halves)
     known.append(constant("two", scalar(2)))
