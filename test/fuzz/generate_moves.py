@@ -317,7 +317,13 @@ def arg_max(g, op):
 @generates("Hardmax")
 def hardmax(g, op):
     x = g.float(lambda d: len(d) > 0)
-    g.emit(op, [x], axis=g.choose(None, g.integer(-g.rank(x), g.rank(x) - 1)))
+    axis = g.choose(None, g.integer(-g.rank(x), g.rank(x) - 1))
+    along = -1 if axis is None else axis
+    for values in g.values[x]:
+        last, ordered = values.shape[along] - 1, np.sort(values, along)
+        if last and np.any(ordered.take(last, along) == ordered.take(last - 1, along)):
+            raise Unsuitable("a tie, where it jumps")
+    g.emit(op, [x], axis=axis)
 
 
 @generates("CumSum")
