@@ -42,7 +42,7 @@ def run_seed(seed, torch, folder, target=""):
 
 def known_operators():
     """Operators that shardc decodes: the first column of the tables of frontend/onnx, and If, which
-    the importer takes itself."""
+    the importer takes itself, as it does Loop and Scan (test/onnx/loop_nodes.py has those)."""
     import re
 
     folder = os.path.join(HERE, "..", "..", "frontend", "onnx")
