@@ -3,6 +3,8 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <algorithm>
+
 using namespace mlir;
 using namespace shardc;
 using namespace shardc::onnx;
@@ -182,13 +184,13 @@ Iterations::results(const NodeContext &context) const {
   SmallVector<Operand> results(carried);
   for (const Stacked &of : stacked) {
     size_t index = results.size();
-    if (of.pieces.empty() && context.wants(index))
-      return context.error("has no iterations, so that its output " +
-                           Twine(index) + " has no shape");
-    if (of.pieces.empty() || !context.wants(index)) {
+    if (!context.wants(index)) {
       results.emplace_back();
       continue;
     }
+    if (of.pieces.empty())
+      return context.error("has no iterations, so that its output " +
+                           Twine(index) + " has no shape");
     FailureOr<int64_t> axis =
         context.axis(of.axis, of.pieces.front().rank() + 1);
     if (failed(axis))

@@ -35,8 +35,8 @@ public:
   /// Ends an iteration with its body's outputs.
   mlir::LogicalResult end(const NodeContext &context,
                           llvm::ArrayRef<Operand> outputs);
-  /// What the node's outputs are when all is done. One that no iteration has
-  /// added to is empty.
+  /// What the node's outputs are when all is done. One that is not named may be
+  /// empty.
   mlir::FailureOr<llvm::SmallVector<Operand>>
   results(const NodeContext &context) const;
 

@@ -60,33 +60,6 @@ LogicalResult sequenceConstruct(NodeContext &context) {
   return success();
 }
 
-LogicalResult sequenceAt(NodeContext &context) {
-  if (!context.input(0).isSequence())
-    return context.error("expects its input to be a sequence");
-  FailureOr<double> position = context.constantFloat(1, "its position");
-  if (failed(position))
-    return failure();
-  ArrayRef<Operand> elements = context.input(0).sequenceElements();
-  FailureOr<int64_t> index = context.axis(int64_t(*position), elements.size());
-  if (failed(index))
-    return failure();
-  context.set(0, elements[*index]);
-  return success();
-}
-
-LogicalResult sequenceLength(NodeContext &context) {
-  if (!context.input(0).isSequence())
-    return context.error("expects its input to be a sequence");
-  context.set(0,
-              context.emit.integer(context.input(0).sequenceElements().size()));
-  return success();
-}
-
-LogicalResult sequenceEmpty(NodeContext &context) {
-  context.set(0, Operand::sequence({}));
-  return success();
-}
-
 /// The position that input `i` says among so many elements, `last` where it is
 /// left out. A negative one counts from the back.
 FailureOr<int64_t> positionOf(NodeContext &context, size_t i, int64_t count,
@@ -101,6 +74,31 @@ FailureOr<int64_t> positionOf(NodeContext &context, size_t i, int64_t count,
     return context.error("has no position " + Twine(int64_t(*given)) +
                          " in a sequence of " + Twine(count));
   return position;
+}
+
+LogicalResult sequenceAt(NodeContext &context) {
+  if (!context.input(0).isSequence())
+    return context.error("expects its input to be a sequence");
+  ArrayRef<Operand> elements = context.input(0).sequenceElements();
+  auto count = int64_t(elements.size());
+  FailureOr<int64_t> position = positionOf(context, 1, count, count - 1);
+  if (failed(position))
+    return failure();
+  context.set(0, elements[*position]);
+  return success();
+}
+
+LogicalResult sequenceLength(NodeContext &context) {
+  if (!context.input(0).isSequence())
+    return context.error("expects its input to be a sequence");
+  context.set(0,
+              context.emit.integer(context.input(0).sequenceElements().size()));
+  return success();
+}
+
+LogicalResult sequenceEmpty(NodeContext &context) {
+  context.set(0, Operand::sequence({}));
+  return success();
 }
 
 LogicalResult sequenceInsert(NodeContext &context) {

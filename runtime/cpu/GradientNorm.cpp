@@ -33,13 +33,14 @@ void GradientNorm::compute(Norm norm, ThreadPool &pool,
   std::vector<PowerSum> sums(pool.workers(), PowerSum(norm));
   pool.forRanges(
       std::ssize(parts), 1, [&](int64_t begin, int64_t end, int worker) {
+        PowerSum sum(norm); // its own cache lines
         for (const Part &part : std::span(parts).subspan(begin, end - begin)) {
           const Tensor &gradient = gradients[part.gradient];
-          sums[worker].addRows(
-              gradient.data +
-                  part.rows.begin * int64_t(elementSize(gradient.dtype)),
-              gradient.dtype, part.rows.count, part.rows.width);
+          sum.addRows(gradient.data + part.rows.begin *
+                                          int64_t(elementSize(gradient.dtype)),
+                      gradient.dtype, part.rows.count, part.rows.width);
         }
+        sums[worker].add(sum);
       });
   PowerSum total = previous ? PowerSum(norm, *previous) : PowerSum(norm);
   for (const PowerSum &sum : sums)

@@ -11,6 +11,21 @@
 
 namespace shardc::runtime::cpu {
 
+std::vector<entry::Rows> addedAtOnce(const std::vector<entry::Rows> &rows) {
+  std::vector<entry::Rows> cut;
+  for (const entry::Rows &all : rows) {
+    int64_t end = all.begin + all.count * all.width;
+    if (all.width <= mostRowElements) {
+      cut.push_back(all);
+      continue;
+    }
+    for (int64_t row = all.begin; row < end; row += all.width)
+      for (int64_t at = 0; at < all.width; at += mostRowElements)
+        cut.push_back({row + at, 1, std::min(mostRowElements, all.width - at)});
+  }
+  return cut;
+}
+
 /// Returns the larger; what is not a number wins.
 static double larger(double a, double b) { return a != a || a >= b ? a : b; }
 static double combined(Norm norm, double a, double b) {

@@ -8,8 +8,15 @@
 
 #include <cstddef>
 #include <span>
+#include <vector>
 
 namespace shardc::runtime::cpu {
+
+/// Sums are in double up to here, wherever a row is cut into slices.
+inline constexpr int64_t mostRowElements = 64 << 10;
+
+/// Cuts rows of more elements than that into rows of their own.
+std::vector<entry::Rows> addedAtOnce(const std::vector<entry::Rows> &rows);
 
 /// The sum of |g|^p, p = 1 or 2, or for Norm::Inf the largest |g| (not a number
 /// where one is not). Each row is added up in double, in one fixed order, and

@@ -12,20 +12,6 @@ static int64_t endOf(const entry::Rows &rows) {
   return rows.begin + rows.count * rows.width;
 }
 
-std::vector<entry::Rows> addedAtOnce(const std::vector<entry::Rows> &rows) {
-  std::vector<entry::Rows> cut;
-  for (const entry::Rows &all : rows) {
-    if (all.width <= mostRowElements) {
-      cut.push_back(all);
-      continue;
-    }
-    for (int64_t row = all.begin; row < endOf(all); row += all.width)
-      for (int64_t at = 0; at < all.width; at += mostRowElements)
-        cut.push_back({row + at, 1, std::min(mostRowElements, all.width - at)});
-  }
-  return cut;
-}
-
 ReducedNorm::ReducedNorm(const Tensor &gradient,
                          const std::vector<entry::Rows> &rows)
     : gradient(gradient), rows(addedAtOnce(rows)) {}

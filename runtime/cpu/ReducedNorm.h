@@ -12,12 +12,6 @@
 
 namespace shardc::runtime::cpu {
 
-/// Sums are in double up to here, wherever a row is cut into slices.
-inline constexpr int64_t mostRowElements = 64 << 10;
-
-/// Cuts rows of more elements than that into rows of their own.
-std::vector<entry::Rows> addedAtOnce(const std::vector<entry::Rows> &rows);
-
 /// Adds up what lies in one piece of the result; rows that pieces cut are left
 /// to sum().
 class ReducedNorm final : public ResultReader {
