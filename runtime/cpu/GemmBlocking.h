@@ -19,16 +19,18 @@ namespace shardc::runtime::cpu {
 /// and a is read where it lies if the kernels can.
 namespace blocking {
 
-/// NR is the number of columns of the register tile. b is packed in panels of
-/// so many columns.
-constexpr int64_t NR = 64;
-/// MR is the number of rows of the register tile.
+/// NR is the number of columns of the register tile, four registers. b is
+/// packed in panels of so many columns.
+inline int64_t NR() { return 4 * microKernelLanes(); }
+constexpr int64_t mostNR = 64;
+/// MR is the number of rows of the register tile; AVX2's has half of them, and
+/// runs twice.
 constexpr int64_t MR = 6;
 /// Panels of a b that is read where it lies are narrower where AVX-512's
 /// register tile, which then has eight rows, passes over it less often.
 inline int64_t NRInPlace(int64_t rows) {
   bool passesLess = (rows + 7) / 8 < (rows + MR - 1) / MR;
-  return microKernelLanes() == 16 && passesLess ? 48 : NR;
+  return microKernelLanes() == 16 && passesLess ? 48 : NR();
 }
 /// KC, in bytes, is the depth of a block: the part of k for which one block of
 /// a is multiplied by one of b. 512 elements of float32, 1024 of bfloat16.
@@ -71,7 +73,7 @@ constexpr int64_t packedABytes = MCPacked * (KCBytes + KCPaddingBytes);
 constexpr int64_t scratchBytes =
     scratchRows * scratchColumns * int64_t(sizeof(float));
 static_assert(packedABytes + packedBBytes + scratchBytes <= tiledGemmBytes);
-static_assert(packedBBytes >= NR * KCBytes);
+static_assert(packedBBytes >= mostNR * KCBytes);
 static_assert(MCPacked % MR == 0 && MCInPlace % MR == 0);
 static_assert(scratchRows % MR == 0 && scratchRows <= MCPacked);
 

@@ -75,7 +75,7 @@ GemmTile::Left GemmTile::leftRows(int64_t row, int64_t rows, int64_t first,
 /// Writes the bias into every row of c.
 void GemmTile::fillBias(int64_t column, int64_t columns, float *c,
                         int64_t stride, int64_t rows) const {
-  float row[NR];
+  float row[mostNR];
   withFloat32OrHalf(p.biasDtype, [&]<typename S>(S) {
     widenRow(reinterpret_cast<const S *>(p.bias) + column,
              reinterpret_cast<ComputeOf<S> *>(row), columns);
@@ -87,19 +87,19 @@ void GemmTile::fillBias(int64_t column, int64_t columns, float *c,
 /// Packs the panels of the block's columns [from, to).
 void GemmTile::packPanels(const Block &block, int64_t from, int64_t to) const {
   if (block.columns < fewestColumns)
-    std::fill_n(buffers.packedB, NR * block.length * packing.elementBytes(),
+    std::fill_n(buffers.packedB, NR() * block.length * packing.elementBytes(),
                 std::byte(0));
   // b is read along its rows as it is stored.
   int64_t length = std::min(block.length, p.k - block.first); // without padding
   int64_t step = p.b.transpose ? length : 16;
   for (int64_t i = 0; i < length; i += step) {
-    std::byte *target = buffers.packedB + i * NR * packing.elementBytes();
+    std::byte *target = buffers.packedB + i * NR() * packing.elementBytes();
     for (int64_t panel = from, width; panel < to; panel += width) {
-      width = panelWidth(panel, block.columns, NR);
-      packing.packRight(target, NR, p.b, block.first + i,
+      width = panelWidth(panel, block.columns, NR());
+      packing.packRight(target, NR(), p.b, block.first + i,
                         std::min(step, length - i), block.column + panel,
                         width);
-      target += NR * block.length * packing.elementBytes();
+      target += NR() * block.length * packing.elementBytes();
     }
   }
 }
@@ -107,7 +107,7 @@ void GemmTile::packPanels(const Block &block, int64_t from, int64_t to) const {
 /// Multiplies a block of a by b, NC columns after NC columns.
 void GemmTile::multiply(const Block &block) {
   int64_t most = std::min(
-      packedBBytes / (NR * block.length * packing.elementBytes()), mostPanels);
+      packedBBytes / (NR() * block.length * packing.elementBytes()), mostPanels);
   for (int64_t from = 0, to; from < block.columns; from = to) {
     to = from;
     for (int64_t count = 0; count < most && to < block.columns; ++count)
@@ -124,7 +124,7 @@ MicroKernel GemmTile::kernelOf(const Block &block, int64_t rows,
                      {rows,
                       width < fewestColumns ? 2 * fewestColumns - 2 : width,
                       block.length, block.left.stride,
-                      block.readsB ? p.b.stride : NR, block.sums.stride,
+                      block.readsB ? p.b.stride : NR(), block.sums.stride,
                       p.accumulate || block.first > 0 || startsWithBias(block),
                       block.left.transpose});
 }
@@ -143,7 +143,7 @@ void GemmTile::multiplyPanels(const Block &block, int64_t from,
 
   std::array<Panel, mostPanels> panels;
   int64_t count = 0;
-  int64_t panelBytes = NR * block.length * packing.elementBytes();
+  int64_t panelBytes = NR() * block.length * packing.elementBytes();
   for (int64_t begin = from, width; begin < to; begin += width, ++count) {
     width = panelWidth(begin, block.columns, block.widest());
     Panel &panel = panels[count];
@@ -209,7 +209,7 @@ void GemmTile::run(int64_t row, int64_t rows, int64_t column, int64_t columns) {
       runInPlace(row + blocks.begin(i), blocks.length(i), column, columns);
     return;
   }
-  Cut high(rows, scratchRows, MR), wide(columns, scratchColumns, NR);
+  Cut high(rows, scratchRows, MR), wide(columns, scratchColumns, NR());
   for (int64_t i = 0; i < high.parts; ++i)
     for (int64_t j = 0; j < wide.parts; ++j)
       runInScratch(row + high.begin(i), high.length(i), column + wide.begin(j),

@@ -28,7 +28,7 @@ struct Tiling {
         transposed(TransposedGemmTile::serves(p, factors)),
         rows(p.m, transposed || workers == 1 ? p.m : blocking::tileRows,
              blocking::MR),
-        columns(p.n, widest(p, products * rows.parts, workers), blocking::NR) {}
+        columns(p.n, widest(p, products * rows.parts, workers), blocking::NR()) {}
   Factors factors;
   bool transposed;
   Cut rows, columns;
@@ -54,7 +54,7 @@ private:
       return p.n;
     int64_t wanted = (perWorker * workers + others - 1) / others;
     return std::max(
-        fewest, blocking::roundUp((p.n + wanted - 1) / wanted, blocking::NR));
+        fewest, blocking::roundUp((p.n + wanted - 1) / wanted, blocking::NR()));
   }
 };
 
