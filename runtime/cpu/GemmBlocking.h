@@ -8,47 +8,67 @@
 #include "runtime/cpu/MicroKernels.h"
 #include "runtime/cpu/TiledGemm.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
 namespace shardc::runtime::cpu {
 
-/// The sizes were measured on a Zen 5 (48 KB of first-level, 1 MB of
-/// second-level cache): 0013-libxsmm.md. BLIS keeps a's block in the
-/// second-level cache and b's in the third; here it is the other way around,
-/// and a is read where it lies if the kernels can.
+/// BLIS keeps a's block in the second-level cache and b's in the third; here it
+/// is the other way around, and a is read where it lies if the kernels can.
+/// How the sizes were measured: 0013-libxsmm.md.
 namespace blocking {
 
-/// NR is the number of columns of the register tile, four registers. b is
-/// packed in panels of so many columns.
-inline int64_t NR() { return 4 * microKernelLanes(); }
-constexpr int64_t mostNR = 64;
-/// MR is the number of rows of the register tile; AVX2's has half of them, and
-/// runs twice.
+/// The sizes that depend on the registers' width.
+struct Sizes {
+  /// NR is the number of columns of the register tile, four registers. b is
+  /// packed in panels of so many columns.
+  int64_t NR;
+  /// KC, in bytes, is the depth of a block: the part of k for which one block
+  /// of a is multiplied by one of b.
+  int64_t KCBytes;
+  /// KC x NC, in bytes, is the packed block of b. It takes half of the
+  /// second-level cache and stays there while MC rows of a are multiplied by
+  /// it. NC is larger where the depth is smaller than KC, up to mostPanels.
+  int64_t packedBBytes;
+  /// A kernel multiplies so many rows at once by a panel.
+  int64_t rowsOfKernel;
+};
+/// Measured on a Zen 5 (48 KB of first-level, 1 MB of second-level cache): KC
+/// is 512 elements of float32, 1024 of bfloat16, and a kernel runs for one
+/// register tile, between which the next is prefetched.
+constexpr Sizes sizesOfAvx512{64, 2048, 512 << 10, 6};
+/// Measured on a Zen 3 (32 KB, 512 KB): KC is 768 elements. A panel passes
+/// through the first-level cache for every 48 rows; with rows of 64 columns,
+/// of which a register tile reads half, it would not be prefetched by itself.
+constexpr Sizes sizesOfAvx2{32, 3072, 256 << 10, 48};
+inline const Sizes &sizes() {
+  return microKernelLanes() == 16 ? sizesOfAvx512 : sizesOfAvx2;
+}
+constexpr int64_t mostNR = std::max(sizesOfAvx512.NR, sizesOfAvx2.NR);
+
+/// MR is the number of rows of the register tile; AVX2's has half of them.
 constexpr int64_t MR = 6;
 /// Panels of a b that is read where it lies are narrower where AVX-512's
 /// register tile, which then has eight rows, passes over it less often.
 inline int64_t NRInPlace(int64_t rows) {
   bool passesLess = (rows + 7) / 8 < (rows + MR - 1) / MR;
-  return microKernelLanes() == 16 && passesLess ? 48 : NR();
+  return microKernelLanes() == 16 && passesLess ? 48 : sizes().NR;
 }
-/// KC, in bytes, is the depth of a block: the part of k for which one block of
-/// a is multiplied by one of b. 512 elements of float32, 1024 of bfloat16.
-constexpr int64_t KCBytes = 2048;
 /// Rows of a packed a lie KC and this many bytes apart, so that they do not
 /// fall into the same sets of a cache.
 constexpr int64_t KCPaddingBytes = 64;
-/// KC x NC, in bytes, is the packed block of b. It takes half of the
-/// second-level cache and stays there while MC rows of a are multiplied by it.
-/// NC is 256 columns where the depth is KC, and more where it is smaller, up to
-/// mostPanels.
-constexpr int64_t packedBBytes = 512 << 10;
 /// NC / NR is at most this, where the depth is small.
 constexpr int64_t mostPanels = 32;
 /// MC is the number of rows of a that are multiplied by all blocks of b before
 /// the next rows are: they stay in the third-level cache. There are fewer of
-/// them where a is packed.
-constexpr int64_t MCPacked = 1536, MCInPlace = 3072;
+/// them where a is packed: as many as its memory holds.
+constexpr int64_t MCInPlace = 3072;
+constexpr int64_t packedABytes =
+    1536 * (sizesOfAvx512.KCBytes + KCPaddingBytes);
+inline int64_t MCPacked() {
+  return packedABytes / (sizes().KCBytes + KCPaddingBytes) / MR * MR;
+}
 /// a is packed by so many rows at a time: what is written stays in the
 /// second-level cache.
 constexpr int64_t rowsPackedAtOnce = 256;
@@ -69,13 +89,17 @@ constexpr int64_t manyColumns = 192;
 constexpr int64_t shallowDepth = 64;
 constexpr int64_t shallowRows = 48;
 
-constexpr int64_t packedABytes = MCPacked * (KCBytes + KCPaddingBytes);
+constexpr int64_t packedBBytes =
+    std::max(sizesOfAvx512.packedBBytes, sizesOfAvx2.packedBBytes);
 constexpr int64_t scratchBytes =
     scratchRows * scratchColumns * int64_t(sizeof(float));
 static_assert(packedABytes + packedBBytes + scratchBytes <= tiledGemmBytes);
-static_assert(packedBBytes >= mostNR * KCBytes);
-static_assert(MCPacked % MR == 0 && MCInPlace % MR == 0);
-static_assert(scratchRows % MR == 0 && scratchRows <= MCPacked);
+static_assert(sizesOfAvx512.packedBBytes >=
+              sizesOfAvx512.NR * sizesOfAvx512.KCBytes);
+static_assert(sizesOfAvx2.packedBBytes >= sizesOfAvx2.NR * sizesOfAvx2.KCBytes);
+static_assert(MCInPlace % MR == 0 && scratchRows % MR == 0);
+static_assert(packedABytes >=
+              scratchRows * (sizesOfAvx2.KCBytes + KCPaddingBytes));
 
 inline int64_t roundUp(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;

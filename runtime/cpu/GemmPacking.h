@@ -17,7 +17,7 @@ struct GemmPacking {
   bool hasPairs() const { return factors == Factors::bfloat16; }
   int64_t elementBytes() const { return hasPairs() ? 2 : 4; }
   /// KC in elements.
-  int64_t depth() const { return blocking::KCBytes / elementBytes(); }
+  int64_t depth() const { return blocking::sizes().KCBytes / elementBytes(); }
   plan::DType dtype() const {
     return hasPairs() ? plan::BFLOAT16 : plan::FLOAT32;
   }

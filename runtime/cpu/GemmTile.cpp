@@ -87,27 +87,30 @@ void GemmTile::fillBias(int64_t column, int64_t columns, float *c,
 /// Packs the panels of the block's columns [from, to).
 void GemmTile::packPanels(const Block &block, int64_t from, int64_t to) const {
   if (block.columns < fewestColumns)
-    std::fill_n(buffers.packedB, NR() * block.length * packing.elementBytes(),
+    std::fill_n(buffers.packedB,
+                sizes().NR * block.length * packing.elementBytes(),
                 std::byte(0));
   // b is read along its rows as it is stored.
   int64_t length = std::min(block.length, p.k - block.first); // without padding
   int64_t step = p.b.transpose ? length : 16;
   for (int64_t i = 0; i < length; i += step) {
-    std::byte *target = buffers.packedB + i * NR() * packing.elementBytes();
+    std::byte *target =
+        buffers.packedB + i * sizes().NR * packing.elementBytes();
     for (int64_t panel = from, width; panel < to; panel += width) {
-      width = panelWidth(panel, block.columns, NR());
-      packing.packRight(target, NR(), p.b, block.first + i,
+      width = panelWidth(panel, block.columns, sizes().NR);
+      packing.packRight(target, sizes().NR, p.b, block.first + i,
                         std::min(step, length - i), block.column + panel,
                         width);
-      target += NR() * block.length * packing.elementBytes();
+      target += sizes().NR * block.length * packing.elementBytes();
     }
   }
 }
 
 /// Multiplies a block of a by b, NC columns after NC columns.
 void GemmTile::multiply(const Block &block) {
-  int64_t most = std::min(
-      packedBBytes / (NR() * block.length * packing.elementBytes()), mostPanels);
+  int64_t most = std::min(sizes().packedBBytes / (sizes().NR * block.length *
+                                                  packing.elementBytes()),
+                          mostPanels);
   for (int64_t from = 0, to; from < block.columns; from = to) {
     to = from;
     for (int64_t count = 0; count < most && to < block.columns; ++count)
@@ -124,7 +127,7 @@ MicroKernel GemmTile::kernelOf(const Block &block, int64_t rows,
                      {rows,
                       width < fewestColumns ? 2 * fewestColumns - 2 : width,
                       block.length, block.left.stride,
-                      block.readsB ? p.b.stride : NR(), block.sums.stride,
+                      block.readsB ? p.b.stride : sizes().NR, block.sums.stride,
                       p.accumulate || block.first > 0 || startsWithBias(block),
                       block.left.transpose});
 }
@@ -135,15 +138,17 @@ void GemmTile::multiplyPanels(const Block &block, int64_t from,
   const Sums &sums = block.sums;
   bool isLast = block.first + block.length >= p.k;
   bool isShallow = block.length <= shallowDepth;
-  // The kernel runs for one register tile at a time, so that what comes next
-  // can be prefetched: the rest of c and a is not in a cache near by.
-  bool prefetches = block.rows > fewRows && !isShallow;
-  int64_t step = prefetches ? MR : isShallow ? shallowRows : block.rows;
+  int64_t step = isShallow              ? shallowRows
+                 : block.rows > fewRows ? sizes().rowsOfKernel
+                                        : block.rows;
   step = std::min(step, block.rows);
+  // Where the kernel runs for one register tile at a time, what comes next is
+  // prefetched: the rest of c and a is not in a cache near by.
+  bool prefetches = step == MR && block.rows > fewRows && !isShallow;
 
   std::array<Panel, mostPanels> panels;
   int64_t count = 0;
-  int64_t panelBytes = NR() * block.length * packing.elementBytes();
+  int64_t panelBytes = sizes().NR * block.length * packing.elementBytes();
   for (int64_t begin = from, width; begin < to; begin += width, ++count) {
     width = panelWidth(begin, block.columns, block.widest());
     Panel &panel = panels[count];
@@ -204,12 +209,12 @@ void GemmTile::storeSums(int64_t row, int64_t rows, int64_t column,
 
 void GemmTile::run(int64_t row, int64_t rows, int64_t column, int64_t columns) {
   if (p.c.dtype == plan::FLOAT32 && columns >= fewestColumns) {
-    Cut blocks(rows, readsA(columns) ? MCInPlace : MCPacked, MR);
+    Cut blocks(rows, readsA(columns) ? MCInPlace : MCPacked(), MR);
     for (int64_t i = 0; i < blocks.parts; ++i)
       runInPlace(row + blocks.begin(i), blocks.length(i), column, columns);
     return;
   }
-  Cut high(rows, scratchRows, MR), wide(columns, scratchColumns, NR());
+  Cut high(rows, scratchRows, MR), wide(columns, scratchColumns, sizes().NR);
   for (int64_t i = 0; i < high.parts; ++i)
     for (int64_t j = 0; j < wide.parts; ++j)
       runInScratch(row + high.begin(i), high.length(i), column + wide.begin(j),

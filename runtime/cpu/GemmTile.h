@@ -44,7 +44,7 @@ private:
 
     /// Columns of a panel.
     int64_t widest() const {
-      return readsB ? blocking::NRInPlace(rows) : blocking::NR();
+      return readsB ? blocking::NRInPlace(rows) : blocking::sizes().NR;
     }
   };
   /// Columns [begin, begin + width) of a block, and the kernels that multiply

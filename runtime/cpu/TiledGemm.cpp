@@ -28,7 +28,8 @@ struct Tiling {
         transposed(TransposedGemmTile::serves(p, factors)),
         rows(p.m, transposed || workers == 1 ? p.m : blocking::tileRows,
              blocking::MR),
-        columns(p.n, widest(p, products * rows.parts, workers), blocking::NR()) {}
+        columns(p.n, widest(p, products * rows.parts, workers),
+                blocking::sizes().NR) {}
   Factors factors;
   bool transposed;
   Cut rows, columns;
@@ -53,8 +54,8 @@ private:
     if (workers == 1 || others >= perWorker * workers)
       return p.n;
     int64_t wanted = (perWorker * workers + others - 1) / others;
-    return std::max(
-        fewest, blocking::roundUp((p.n + wanted - 1) / wanted, blocking::NR()));
+    return std::max(fewest, blocking::roundUp((p.n + wanted - 1) / wanted,
+                                              blocking::sizes().NR));
   }
 };
 
