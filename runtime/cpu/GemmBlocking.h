@@ -31,17 +31,18 @@ struct Sizes {
   /// second-level cache and stays there while MC rows of a are multiplied by
   /// it. NC is larger where the depth is smaller than KC, up to mostPanels.
   int64_t packedBBytes;
-  /// A kernel multiplies so many rows at once by a panel.
-  int64_t rowsOfKernel;
+  /// A kernel multiplies so many rows at once by a panel, or so many where the
+  /// depth is shallow.
+  int64_t rowsOfKernel, rowsOfShallowKernel;
 };
 /// Measured on a Zen 5 (48 KB of first-level, 1 MB of second-level cache): KC
 /// is 512 elements of float32, 1024 of bfloat16, and a kernel runs for one
 /// register tile, between which the next is prefetched.
-constexpr Sizes sizesOfAvx512{64, 2048, 512 << 10, 6};
+constexpr Sizes sizesOfAvx512{64, 2048, 512 << 10, 6, 48};
 /// Measured on a Zen 3 (32 KB, 512 KB): KC is 768 elements. A panel passes
 /// through the first-level cache for every 48 rows; with rows of 64 columns,
 /// of which a register tile reads half, it would not be prefetched by itself.
-constexpr Sizes sizesOfAvx2{32, 3072, 256 << 10, 48};
+constexpr Sizes sizesOfAvx2{32, 3072, 256 << 10, 48, 192};
 inline const Sizes &sizes() {
   return microKernelLanes() == 16 ? sizesOfAvx512 : sizesOfAvx2;
 }
@@ -85,9 +86,8 @@ constexpr int64_t someRows = 12;
 /// read where it lies.
 constexpr int64_t manyColumns = 192;
 /// Up to this depth a product writes more than it multiplies: c is written row
-/// by row, shallowRows of them per kernel.
+/// by row, many of them per kernel.
 constexpr int64_t shallowDepth = 64;
-constexpr int64_t shallowRows = 48;
 
 constexpr int64_t packedBBytes =
     std::max(sizesOfAvx512.packedBBytes, sizesOfAvx2.packedBBytes);
@@ -97,6 +97,9 @@ static_assert(packedABytes + packedBBytes + scratchBytes <= tiledGemmBytes);
 static_assert(sizesOfAvx512.packedBBytes >=
               sizesOfAvx512.NR * sizesOfAvx512.KCBytes);
 static_assert(sizesOfAvx2.packedBBytes >= sizesOfAvx2.NR * sizesOfAvx2.KCBytes);
+// The last panel may have 16 columns more.
+static_assert(packedBBytes >=
+              sizesOfAvx2.packedBBytes + 16 * sizesOfAvx2.KCBytes);
 static_assert(MCInPlace % MR == 0 && scratchRows % MR == 0);
 static_assert(packedABytes >=
               scratchRows * (sizesOfAvx2.KCBytes + KCPaddingBytes));

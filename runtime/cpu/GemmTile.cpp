@@ -18,12 +18,19 @@ namespace {
 
 /// The width of the panel that begins at `column` of `columns`, where panels
 /// have `widest`. None has fewer columns than the kernels want, unless there
-/// are no more.
+/// are no more: the last one may be wider instead.
 int64_t panelWidth(int64_t column, int64_t columns, int64_t widest) {
   int64_t left = columns - column;
   if (left <= widest)
     return left;
-  return left < widest + fewestColumns ? widest - 16 : widest;
+  if (left >= widest + fewestColumns)
+    return widest;
+  return widest - 16 >= fewestColumns ? widest - 16 : left;
+}
+
+/// Elements from row to row of a packed panel.
+int64_t packedStride(int64_t width) {
+  return std::max(sizes().NR, roundUp(width, 16));
 }
 
 /// Whether rows of b lie so far apart that most of a panel's fall into the same
@@ -93,17 +100,17 @@ void GemmTile::packPanels(const Block &block, int64_t from, int64_t to) const {
   // b is read along its rows as it is stored.
   int64_t length = std::min(block.length, p.k - block.first); // without padding
   int64_t step = p.b.transpose ? length : 16;
-  for (int64_t i = 0; i < length; i += step) {
-    std::byte *target =
-        buffers.packedB + i * sizes().NR * packing.elementBytes();
+  int64_t bytes = packing.elementBytes();
+  for (int64_t i = 0; i < length; i += step)
     for (int64_t panel = from, width; panel < to; panel += width) {
       width = panelWidth(panel, block.columns, sizes().NR);
-      packing.packRight(target, sizes().NR, p.b, block.first + i,
-                        std::min(step, length - i), block.column + panel,
-                        width);
-      target += sizes().NR * block.length * packing.elementBytes();
+      int64_t stride = packedStride(width);
+      packing.packRight(
+          buffers.packedB +
+              ((panel - from) * block.length + i * stride) * bytes,
+          stride, p.b, block.first + i, std::min(step, length - i),
+          block.column + panel, width);
     }
-  }
 }
 
 /// Multiplies a block of a by b, NC columns after NC columns.
@@ -123,13 +130,13 @@ void GemmTile::multiply(const Block &block) {
 
 MicroKernel GemmTile::kernelOf(const Block &block, int64_t rows,
                                int64_t width) const {
-  return microKernel(packing.factors,
-                     {rows,
-                      width < fewestColumns ? 2 * fewestColumns - 2 : width,
-                      block.length, block.left.stride,
-                      block.readsB ? p.b.stride : sizes().NR, block.sums.stride,
-                      p.accumulate || block.first > 0 || startsWithBias(block),
-                      block.left.transpose});
+  return microKernel(
+      packing.factors,
+      {rows, width < fewestColumns ? 2 * fewestColumns - 2 : width,
+       block.length, block.left.stride,
+       block.readsB ? p.b.stride : packedStride(width), block.sums.stride,
+       p.accumulate || block.first > 0 || startsWithBias(block),
+       block.left.transpose});
 }
 
 /// Multiplies all rows of a block by its columns [from, to), which are packed.
@@ -138,7 +145,7 @@ void GemmTile::multiplyPanels(const Block &block, int64_t from,
   const Sums &sums = block.sums;
   bool isLast = block.first + block.length >= p.k;
   bool isShallow = block.length <= shallowDepth;
-  int64_t step = isShallow              ? shallowRows
+  int64_t step = isShallow              ? sizes().rowsOfShallowKernel
                  : block.rows > fewRows ? sizes().rowsOfKernel
                                         : block.rows;
   step = std::min(step, block.rows);
@@ -148,13 +155,13 @@ void GemmTile::multiplyPanels(const Block &block, int64_t from,
 
   std::array<Panel, mostPanels> panels;
   int64_t count = 0;
-  int64_t panelBytes = sizes().NR * block.length * packing.elementBytes();
+  int64_t columnBytes = block.length * packing.elementBytes();
   for (int64_t begin = from, width; begin < to; begin += width, ++count) {
     width = panelWidth(begin, block.columns, block.widest());
     Panel &panel = panels[count];
     panel = {begin, width,
              block.readsB ? p.b.at(block.first, block.column + begin)
-                          : buffers.packedB + count * panelBytes,
+                          : buffers.packedB + (begin - from) * columnBytes,
              kernelOf(block, step, width), nullptr};
     if (int64_t left = block.rows % step)
       panel.rest = kernelOf(block, left, width);

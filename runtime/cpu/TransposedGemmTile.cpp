@@ -11,6 +11,9 @@ namespace shardc::runtime::cpu {
 
 using namespace blocking;
 
+/// A kernel computes so many columns of c, which are rows of b as it is stored.
+static constexpr int64_t rowsAtOnce = 48;
+
 /// Calls function(first, length) for one range of columns after the other.
 template <typename Function>
 static void forColumns(int64_t count, Function &&function) {
@@ -67,8 +70,8 @@ void TransposedGemmTile::multiply(int64_t column, int64_t count) {
         std::fill_n(buffers.packedB, stride * length * bytes, std::byte(0));
       packing.packRight(buffers.packedB, stride, right, first, length, 0, p.m);
     }
-    for (int64_t row = 0; row < count; row += shallowRows) {
-      int64_t rows = std::min(shallowRows, count - row);
+    for (int64_t row = 0; row < count; row += rowsAtOnce) {
+      int64_t rows = std::min(rowsAtOnce, count - row);
       for (int64_t inner = 0; inner < length; inner += depth) {
         MicroKernel kernel = microKernel(
             packing.factors,
