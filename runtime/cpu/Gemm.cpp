@@ -15,6 +15,7 @@
 #include "runtime/cpu/MicroKernels.h"
 #include "runtime/cpu/TiledGemm.h"
 #include "runtime/simd/Level.h"
+#include "runtime/simd/SmallProduct.h"
 
 #include <algorithm>
 #include <atomic>
@@ -124,12 +125,27 @@ template <typename T, typename Run> bool runTiled(const Gemm<T> &p, Run &&run) {
   return false;
 }
 
+/// Computes what is quicker than calling a library, and says whether it is. No
+/// product that is cut has parts as small.
+template <typename T> bool runSmall(const Gemm<T> &p) {
+  simd::SmallProduct<T> small{
+      p.m,       p.n,          p.k, p.a,       p.strideA, p.transposeA, p.b,
+      p.strideB, p.transposeB, p.c, p.strideC, p.alpha,   p.accumulate};
+  if (p.bias || p.k == 0 || !small.isSmall())
+    return false;
+  GemmTimer timer(true);
+  simd::smallProductLoops<T>().multiply(small);
+  return true;
+}
+
 } // namespace
 
 template <typename T> void gemm(const Gemm<T> &p) {
   if (runTiled(p, [](const GemmDesc &product) { tiledGemm(product); }))
     return;
   if (p.m == 0 || p.n == 0)
+    return;
+  if (runSmall(p))
     return;
   bool accumulate = p.accumulate;
   if (p.bias) {

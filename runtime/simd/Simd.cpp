@@ -3,6 +3,7 @@
 #include "runtime/simd/Draws.h"
 #include "runtime/simd/Level.h"
 #include "runtime/simd/Pack.h"
+#include "runtime/simd/SmallProduct.h"
 
 using namespace shardc::runtime;
 using namespace shardc::runtime::simd;
@@ -14,6 +15,8 @@ using namespace shardc::runtime::simd;
   extern const HalfSimd<BFloat16> bfloat16Table;                               \
   extern const HalfSimd<Float16> float16Table;                                 \
   extern const DrawLoops drawTable;                                            \
+  extern const SmallProductLoops<float> smallFloatTable;                       \
+  extern const SmallProductLoops<double> smallDoubleTable;                     \
   }
 SHARDC_DECLARE_LEVEL(v2)
 SHARDC_DECLARE_LEVEL(v3)
@@ -37,11 +40,14 @@ struct Loops {
   const HalfSimd<BFloat16> *bfloat16s;
   const HalfSimd<Float16> *float16s;
   const DrawLoops *draws;
+  const SmallProductLoops<float> *smallFloats;
+  const SmallProductLoops<double> *smallDoubles;
 };
 
 #define SHARDC_LOOPS(level)                                                    \
-  {&level::floatTable, &level::doubleTable, &level::bfloat16Table,             \
-   &level::float16Table, &level::drawTable}
+  {&level::floatTable,      &level::doubleTable, &level::bfloat16Table,        \
+   &level::float16Table,    &level::drawTable,   &level::smallFloatTable,      \
+   &level::smallDoubleTable}
 
 const Loops &chosen() {
   static const Loops loops = level() >= 4   ? Loops SHARDC_LOOPS(v4)
@@ -66,6 +72,12 @@ template <> const HalfSimd<Float16> &halfLoops<Float16>() {
   return *chosen().float16s;
 }
 const DrawLoops &drawLoops() { return *chosen().draws; }
+template <> const SmallProductLoops<float> &smallProductLoops<float>() {
+  return *chosen().smallFloats;
+}
+template <> const SmallProductLoops<double> &smallProductLoops<double>() {
+  return *chosen().smallDoubles;
+}
 template <> const PackLoops<float> &packLoops<float>() {
   return chosen(v3::packFloatTable, v4::packFloatTable);
 }
