@@ -34,15 +34,17 @@ struct Sizes {
   /// A kernel multiplies so many rows at once by a panel, or so many where the
   /// depth is shallow.
   int64_t rowsOfKernel, rowsOfShallowKernel;
+  /// A b that is stored row by row is packed by so many columns at a time.
+  int64_t runOfB;
 };
 /// Measured on a Zen 5 (48 KB of first-level, 1 MB of second-level cache): KC
 /// is 512 elements of float32, 1024 of bfloat16, and a kernel runs for one
 /// register tile, between which the next is prefetched.
-constexpr Sizes sizesOfAvx512{64, 2048, 512 << 10, 6, 48};
+constexpr Sizes sizesOfAvx512{64, 2048, 512 << 10, 6, 48, 64};
 /// Measured on a Zen 3 (32 KB, 512 KB): KC is 768 elements. A panel passes
 /// through the first-level cache for every 48 rows; with rows of 64 columns,
 /// of which a register tile reads half, it would not be prefetched by itself.
-constexpr Sizes sizesOfAvx2{32, 3072, 256 << 10, 48, 192};
+constexpr Sizes sizesOfAvx2{32, 3072, 256 << 10, 48, 192, 128};
 inline const Sizes &sizes() {
   return microKernelLanes() == 16 ? sizesOfAvx512 : sizesOfAvx2;
 }

@@ -38,11 +38,12 @@ void GemmPacking::packLeft(std::byte *to, int64_t stride,
       simd::packLoops<S>().transpose(target, stride, source, a.stride, length,
                                      rows);
     else
-      simd::packLoops<S>().copy(target, stride, source, a.stride, rows, length);
+      simd::packLoops<S>().copy(target, stride, simd::packLoops<S>().panel,
+                                source, a.stride, rows, length);
   });
 }
 
-void GemmPacking::packRight(std::byte *to, int64_t stride,
+void GemmPacking::packRight(std::byte *to, int64_t stride, int64_t panelStride,
                             const GemmDesc::Matrix &b, int64_t first,
                             int64_t length, int64_t column,
                             int64_t columns) const {
@@ -65,8 +66,11 @@ void GemmPacking::packRight(std::byte *to, int64_t stride,
       simd::packLoops<S>().transpose(target, stride, source, b.stride, columns,
                                      length);
     else
-      simd::packLoops<S>().copy(target, stride, source, b.stride, length,
-                                columns);
+      // A panel that is alone lies as a matrix.
+      simd::packLoops<S>().copy(
+          target, stride,
+          panelStride == stride ? simd::packLoops<S>().panel : panelStride,
+          source, b.stride, length, columns);
   });
 }
 

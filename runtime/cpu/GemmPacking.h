@@ -33,9 +33,14 @@ struct GemmPacking {
   /// Packs a right operand of the kernels, [length, columns]: rows from `first`
   /// and columns from `column` on of op(b). Its stride counts pairs where the
   /// kernels do.
-  void packRight(std::byte *to, int64_t stride, const GemmDesc::Matrix &b,
-                 int64_t first, int64_t length, int64_t column,
-                 int64_t columns) const;
+  void packRight(std::byte *to, int64_t stride, int64_t panelStride,
+                 const GemmDesc::Matrix &b, int64_t first, int64_t length,
+                 int64_t column, int64_t columns) const;
+  /// Whether packRight() may have several panels of NR columns, which lie
+  /// `panelStride` elements apart. One alone may be wider.
+  bool packsPanels(const GemmDesc::Matrix &b) const {
+    return !hasPairs() && !b.transpose;
+  }
 };
 
 } // namespace shardc::runtime::cpu

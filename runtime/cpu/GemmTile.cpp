@@ -100,16 +100,23 @@ void GemmTile::packPanels(const Block &block, int64_t from, int64_t to) const {
   // b is read along its rows as it is stored.
   int64_t length = std::min(block.length, p.k - block.first); // without padding
   int64_t step = p.b.transpose ? length : 16;
-  int64_t bytes = packing.elementBytes();
+  int64_t most = packing.packsPanels(p.b) ? sizes().runOfB : 0;
   for (int64_t i = 0; i < length; i += step)
     for (int64_t panel = from, width; panel < to; panel += width) {
       width = panelWidth(panel, block.columns, sizes().NR);
-      int64_t stride = packedStride(width);
-      packing.packRight(
-          buffers.packedB +
-              ((panel - from) * block.length + i * stride) * bytes,
-          stride, p.b, block.first + i, std::min(step, length - i),
-          block.column + panel, width);
+      int64_t stride = packedStride(width), panelStride = stride;
+      // Full ones are packed together.
+      while (width % sizes().NR == 0 && width < most && panel + width < to &&
+             panelWidth(panel + width, block.columns, sizes().NR) ==
+                 sizes().NR) {
+        width += sizes().NR;
+        panelStride = sizes().NR * block.length;
+      }
+      int64_t offset = (panel - from) * block.length + i * stride;
+      packing.packRight(buffers.packedB + offset * packing.elementBytes(),
+                        stride, panelStride, p.b, block.first + i,
+                        std::min(step, length - i), block.column + panel,
+                        width);
     }
 }
 

@@ -68,7 +68,8 @@ void TransposedGemmTile::multiply(int64_t column, int64_t count) {
     if (execute) {
       if (p.m < width())
         std::fill_n(buffers.packedB, stride * length * bytes, std::byte(0));
-      packing.packRight(buffers.packedB, stride, right, first, length, 0, p.m);
+      packing.packRight(buffers.packedB, stride, stride, right, first, length,
+                        0, p.m);
     }
     for (int64_t row = 0; row < count; row += rowsAtOnce) {
       int64_t rows = std::min(rowsAtOnce, count - row);

@@ -67,15 +67,16 @@ void transpose(float *to, int64_t toStride, const S *from, int64_t fromStride,
 }
 
 template <typename S>
-void copy(float *to, int64_t toStride, const S *from, int64_t fromStride,
-          int64_t rows, int64_t columns) {
-  constexpr int64_t atOnce = 4 * lanes;
+void copy(float *to, int64_t toStride, int64_t panelStride, const S *from,
+          int64_t fromStride, int64_t rows, int64_t columns) {
+  constexpr int64_t atOnce = 4 * lanes; // a panel
   int64_t ahead = columns >= longRow ? longRowsAhead : rowsAhead;
   for (int64_t row = 0; row < rows; ++row) {
     const S *source = from + row * fromStride;
     float *target = to + row * toStride;
     int64_t column = 0;
-    for (; column + atOnce <= columns; column += atOnce) {
+    for (; column + atOnce <= columns;
+         column += atOnce, target += panelStride) {
       for (int64_t i = 0; i < atOnce; i += 64 / int64_t(sizeof(S)))
         prefetch(source + column + i, fromStride, ahead);
       Mask all = maskOf(lanes);
@@ -83,14 +84,14 @@ void copy(float *to, int64_t toStride, const S *from, int64_t fromStride,
       Words b = load(source + column + lanes, all);
       Words c = load(source + column + 2 * lanes, all);
       Words d = load(source + column + 3 * lanes, all);
-      store(target + column, all, a);
-      store(target + column + lanes, all, b);
-      store(target + column + 2 * lanes, all, c);
-      store(target + column + 3 * lanes, all, d);
+      store(target, all, a);
+      store(target + lanes, all, b);
+      store(target + 2 * lanes, all, c);
+      store(target + 3 * lanes, all, d);
     }
-    for (; column < columns; column += lanes) {
+    for (; column < columns; column += lanes, target += lanes) {
       Mask mask = maskOf(columns - column);
-      store(target + column, mask, load(source + column, mask));
+      store(target, mask, load(source + column, mask));
     }
   }
 }
@@ -181,12 +182,12 @@ namespace shardc::runtime::simd::SHARDC_SIMD_LEVEL {
 extern const PackLoops<float> packFloatTable;
 extern const PackLoops<BFloat16> packBFloat16Table;
 extern const PackLoops<Float16> packFloat16Table;
-const PackLoops<float> packFloatTable{pack::copy<float>,
-                                      pack::transpose<float>};
-const PackLoops<BFloat16> packBFloat16Table{pack::copy<BFloat16>,
-                                            pack::transpose<BFloat16>};
-const PackLoops<Float16> packFloat16Table{pack::copy<Float16>,
-                                          pack::transpose<Float16>};
+const PackLoops<float> packFloatTable{pack::copy<float>, pack::transpose<float>,
+                                      4 * pack::lanes};
+const PackLoops<BFloat16> packBFloat16Table{
+    pack::copy<BFloat16>, pack::transpose<BFloat16>, 4 * pack::lanes};
+const PackLoops<Float16> packFloat16Table{
+    pack::copy<Float16>, pack::transpose<Float16>, 4 * pack::lanes};
 #ifdef __AVX512F__
 extern const PackPairLoops packPairTable;
 const PackPairLoops packPairTable{pack::copyDepth, pack::transposeDepth,

@@ -12,12 +12,14 @@ namespace shardc::runtime::simd {
 
 /// From elements of type S: float, BFloat16 or Float16.
 template <typename S> struct PackLoops {
-  /// to[r, c] = from[r, c] in float32.
-  void (*copy)(float *to, int64_t toStride, const S *from, int64_t fromStride,
-               int64_t rows, int64_t columns);
+  /// to[r, c] = from[r, c] in float32. Panels of `panel` columns of the result
+  /// lie panelStride apart: it is a matrix if that is `panel`.
+  void (*copy)(float *to, int64_t toStride, int64_t panelStride, const S *from,
+               int64_t fromStride, int64_t rows, int64_t columns);
   /// to[c, r] = from[r, c] in float32.
   void (*transpose)(float *to, int64_t toStride, const S *from,
                     int64_t fromStride, int64_t rows, int64_t columns);
+  int64_t panel; // four registers
 };
 
 /// The operands of a bfloat16 product, whose depth is taken in pairs. An odd
