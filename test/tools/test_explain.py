@@ -130,9 +130,12 @@ class Explain(ToolTest):
         with open(explain_page.PAGE) as file:
             page = file.read()
         self.maxDiff = None
-        self.assertEqual(
-            explain_page.written(page), page, "run test/tools/explain_page.py, and read it"
+        # Bits of a run, and their hashes, are those of the processor's kernels.
+        quoted, said = (
+            re.sub(r"\b[0-9a-f]{16}\b", "HASH", text) for text in (page, explain_page.written(page))
         )
+        self.assertIn("'master': HASH and HASH", quoted)
+        self.assertEqual(said, quoted, "run test/tools/explain_page.py, and read it")
 
     def test_help_shows_the_command(self):
         self.assertIn("shardc explain MODEL.onnx [flags] WHAT", run(SHARDC, "--help").out)
