@@ -43,6 +43,13 @@ void GemmPacking::packLeft(std::byte *to, int64_t stride,
   });
 }
 
+bool GemmPacking::packsPanels(const GemmDesc::Matrix &b) const {
+  // The loops' registers are those of the kernels, unless a hypervisor hides
+  // from libxsmm what the processor has.
+  return !hasPairs() && !b.transpose &&
+         simd::packLoops<float>().panel == blocking::sizes().NR;
+}
+
 void GemmPacking::packRight(std::byte *to, int64_t stride, int64_t panelStride,
                             const GemmDesc::Matrix &b, int64_t first,
                             int64_t length, int64_t column,

@@ -38,9 +38,7 @@ struct GemmPacking {
                  int64_t column, int64_t columns) const;
   /// Whether packRight() may have several panels of NR columns, which lie
   /// `panelStride` elements apart. One alone may be wider.
-  bool packsPanels(const GemmDesc::Matrix &b) const {
-    return !hasPairs() && !b.transpose;
-  }
+  bool packsPanels(const GemmDesc::Matrix &b) const;
 };
 
 } // namespace shardc::runtime::cpu
