@@ -125,16 +125,19 @@ template <typename T, typename Run> bool runTiled(const Gemm<T> &p, Run &&run) {
   return false;
 }
 
-/// Computes what is quicker than calling a library, and says whether it is. No
-/// product that is cut has parts as small.
+/// Computes what is quicker than calling a library, which needs about as long to
+/// begin, and says whether it is. No product that is cut has parts as small.
 template <typename T> bool runSmall(const Gemm<T> &p) {
-  simd::SmallProduct<T> small{
-      p.m,       p.n,          p.k, p.a,       p.strideA, p.transposeA, p.b,
-      p.strideB, p.transposeB, p.c, p.strideC, p.alpha,   p.accumulate};
-  if (p.bias || p.k == 0 || !small.isSmall())
+  constexpr double mostWork = 2048;
+  if (work(p) > mostWork || p.k == 0 || p.bias ||
+      (p.transposeA && p.transposeB))
     return false;
   GemmTimer timer(true);
-  simd::smallProductLoops<T>().multiply(small);
+  int64_t rowA = p.transposeA ? 1 : p.strideA,
+          columnA = p.transposeA ? p.strideA : 1;
+  simd::smallProductLoops<T>().multiply({p.m, p.n, p.k, p.a, rowA, columnA, p.b,
+                                         p.strideB, p.transposeB, p.c,
+                                         p.strideC, p.alpha, p.accumulate});
   return true;
 }
 

@@ -1,7 +1,8 @@
 // Matrix products: the one interface to the libraries that multiply, and their
 // split over a rank's threads. On processors with AVX2 float32 is multiplied
-// by libxsmm's kernels (TiledGemm.h), everything else by OpenBLAS (Gemm.cpp).
-// SHARDC_GEMM=openblas in the environment leaves all to OpenBLAS.
+// by libxsmm's kernels (TiledGemm.h), everything else by OpenBLAS (Gemm.cpp),
+// but what is over before a library has begun (simd/SmallProduct.h).
+// SHARDC_GEMM=openblas in the environment takes OpenBLAS instead of libxsmm.
 #ifndef SHARDC_RUNTIME_CPU_GEMM_H
 #define SHARDC_RUNTIME_CPU_GEMM_H
 

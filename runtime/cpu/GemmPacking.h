@@ -32,7 +32,7 @@ struct GemmPacking {
                 int64_t row, int64_t rows, int64_t first, int64_t length) const;
   /// Packs a right operand of the kernels, [length, columns]: rows from `first`
   /// and columns from `column` on of op(b). Its stride counts pairs where the
-  /// kernels do.
+  /// kernels do. Of one panel, panelStride is that stride.
   void packRight(std::byte *to, int64_t stride, int64_t panelStride,
                  const GemmDesc::Matrix &b, int64_t first, int64_t length,
                  int64_t column, int64_t columns) const;

@@ -8,15 +8,13 @@ namespace {
 
 /// Rows of b are read as vectors.
 template <typename T> void multiplyRows(const SmallProduct<T> &p) {
-  int64_t rowA = p.transposeA ? 1 : p.strideA,
-          columnA = p.transposeA ? p.strideA : 1;
   for (int64_t row = 0; row < p.m; ++row) {
-    const T *a = p.a + row * rowA;
+    const T *a = p.a + row * p.rowA;
     T *c = p.c + row * p.strideC;
     forLanes<T>(p.n, [&](int64_t i, int64_t n) {
       Vector<T> sum = {};
       for (int64_t k = 0; k < p.k; ++k)
-        sum = multiplyAdd<T>(broadcast(a[k * columnA]),
+        sum = multiplyAdd<T>(broadcast(a[k * p.columnA]),
                              loadUpTo(p.b + k * p.strideB + i, n), sum);
       sum *= p.alpha;
       if (p.accumulate)
@@ -30,7 +28,7 @@ template <typename T> void multiplyRows(const SmallProduct<T> &p) {
 template <typename T> void multiplyDots(const SmallProduct<T> &p) {
   for (int64_t row = 0; row < p.m; ++row)
     for (int64_t column = 0; column < p.n; ++column) {
-      const T *a = p.a + row * p.strideA, *b = p.b + column * p.strideB;
+      const T *a = p.a + row * p.rowA, *b = p.b + column * p.strideB;
       Vector<T> sums = {};
       forLanes<T>(p.k, [&](int64_t i, int64_t n) {
         sums = multiplyAdd<T>(loadUpTo(a + i, n), loadUpTo(b + i, n), sums);

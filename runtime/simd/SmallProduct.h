@@ -7,13 +7,12 @@
 
 namespace shardc::runtime::simd {
 
-/// c = alpha * op(a) op(b) (+ c) as cpu/Gemm.h has it: row-major, op(a) is [m,
-/// k], op(b) [k, n]; strides are elements from row to row as stored.
+/// c [m, n] = alpha * a op(b) (+ c). a's element [row, i] lies at row * rowA + i
+/// * columnA; b [k, n], or stored as [n, k], and c are row-major.
 template <typename T> struct SmallProduct {
   int64_t m, n, k;
   const T *a;
-  int64_t strideA;
-  bool transposeA;
+  int64_t rowA, columnA; // columnA is 1 where b is transposed
   const T *b;
   int64_t strideB;
   bool transposeB;
@@ -21,13 +20,6 @@ template <typename T> struct SmallProduct {
   int64_t strideC;
   T alpha;
   bool accumulate;
-
-  /// Whether it is quicker than a library, which needs about as long to begin;
-  /// both transposed are left to that.
-  bool isSmall() const {
-    constexpr int64_t mostWork = 2048;
-    return m * n * k <= mostWork && !(transposeA && transposeB);
-  }
 };
 
 template <typename T> struct SmallProductLoops {
