@@ -23,7 +23,7 @@ struct StepLower : impl::StepLowerBase<StepLower> {
       return signalPassFailure();
     }
 
-    auto resolved = Target::resolve(target, {"native", workers});
+    auto resolved = Target::resolve(target, {"native", workers, {}});
     if (!resolved) {
       module.emitError() << llvm::toString(resolved.takeError());
       return signalPassFailure();

@@ -13,10 +13,12 @@ llvm::Expected<std::unique_ptr<Target>>
 Target::resolve(llvm::StringRef name, const TargetOptions &options) {
   auto [kind, model] = name.split(':');
   if (kind == "cpu")
-    return cpu::CpuTarget::create(
-        model.empty() ? llvm::StringRef(options.cpu) : model, options.workers);
+    return cpu::CpuTarget::create(model.empty() ? llvm::StringRef(options.cpu)
+                                                : model,
+                                  options.workers, options.cache);
   if (kind == "cuda")
-    return gpu::GpuTarget::create(model.empty() ? "sm_90" : model);
+    return gpu::GpuTarget::create(model.empty() ? "sm_90" : model,
+                                  options.cache);
   return llvm::createStringError("unknown target '" + name +
                                  "'; expects cpu, cpu:NAME, cuda:sm_80, "
                                  "cuda:sm_90 or cuda:sm_100");

@@ -4,6 +4,7 @@
 #ifndef SHARDC_CODEGEN_TARGET_H
 #define SHARDC_CODEGEN_TARGET_H
 
+#include "codegen/kernels/KernelCache.h"
 #include "codegen/step/Workspaces.h"
 #include "runtime/plan.pb.h"
 
@@ -54,6 +55,8 @@ struct TargetOptions {
   std::string cpu = "native";
   /// Threads of a rank that workspaces are sized for, where ranks have threads.
   int64_t workers = 1;
+  /// Where compiled kernels are looked for and kept.
+  kernels::KernelCache cache;
 };
 
 class Target {

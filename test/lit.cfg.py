@@ -14,7 +14,7 @@ config.excludes = ["models", "training", "runtime"]
 
 config.substitutions.append(("%models", os.path.join(config.test_source_root, "models")))
 config.substitutions.append(("%python", config.python))
-llvm_config.with_system_environment(["HOME", "TMPDIR"])
+llvm_config.with_system_environment(["HOME", "TMPDIR", "SHARDC_KERNEL_CACHE"])
 llvm_config.with_environment("PATH", os.path.join(config.shardc_build_dir, "bin"), append_path=True)
 llvm_config.add_tool_substitutions(
     ["shardc-opt", "shardc-lsp-server", "FileCheck", "not", "count", "split-file"],

@@ -33,6 +33,8 @@ GTESTS = (
     "ptx-tests",
     "runtime-tests",
 )
+# What one test's compilation has made of a kernel, for others.
+KERNEL_CACHE = os.path.join(BUILD, "kernel-cache")
 # Suites that open CUDA's libraries find the emulated ones.
 EMULATED_CUDA = os.path.join(BUILD, "emulated-cuda")
 LIT = next(
@@ -84,7 +86,9 @@ def run_lit():
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with tempfile.NamedTemporaryFile(suffix=".json") as out:
         process = subprocess.run(
-            [sys.executable, LIT, "-sv", "-o", out.name, os.path.join(BUILD, "test")], cwd=ROOT
+            [sys.executable, LIT, "-sv", "-o", out.name, os.path.join(BUILD, "test")],
+            cwd=ROOT,
+            env={**os.environ, "SHARDC_KERNEL_CACHE": KERNEL_CACHE},
         )
         tests = json.load(open(out.name))["tests"]
     passed = sum(test["code"] in ("PASS", "XFAIL", "FLAKYPASS") for test in tests)
@@ -195,13 +199,14 @@ def run_module(path, verbosity, report):
     return 1 if failed else 0
 
 
-def start_module(path, verbosity):
+def start_module(path, verbosity, kernel_cache=KERNEL_CACHE):
     """A process of its own for each file, so that a crash is one file's failure."""
     with tempfile.TemporaryDirectory() as folder:
         report = os.path.join(folder, "report.json")
         output, code, processor = run_process(
             [sys.executable, __file__, "--module", path, report]
-            + (["--quiet"] if verbosity == 1 else [])
+            + (["--quiet"] if verbosity == 1 else []),
+            {**os.environ, "SHARDC_KERNEL_CACHE": kernel_cache},
         )
         FILES[os.path.basename(path)] = processor
         try:
@@ -244,7 +249,10 @@ def run_together(kinds, verbosity, counts):
     ]
     # Long ones first, as far as their sizes tell.
     for kind, path in sorted(paths, key=lambda of: os.path.getsize(of[1]), reverse=True):
-        (alone if measures(path) else jobs).append((kind, start_module, path, verbosity))
+        if measures(path):
+            alone.append((kind, start_module, path, verbosity, ""))
+        else:
+            jobs.append((kind, start_module, path, verbosity))
     run_jobs(jobs, cores + 1, counts)
     run_jobs(alone, 1, counts)
 

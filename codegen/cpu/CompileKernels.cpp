@@ -32,6 +32,7 @@
 #include "mlir/Transforms/DialectConversion.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/Endian.h"
 #include "llvm/Support/thread.h"
 
 #include <atomic>
@@ -91,15 +92,46 @@ FailureOr<std::string> compileObject(ModuleOp module, const CpuModel &cpu,
   return object.str().str();
 }
 
-/// Returns the object file of one kernel.
-static FailureOr<std::string>
-compileKernel(func::FuncOp kernel, const CpuModel &cpu, int64_t &extent) {
+namespace {
+struct KernelObject {
+  int64_t extent = 0;
+  std::string bytes; // an object file
+};
+} // namespace
+
+static FailureOr<KernelObject> compileKernel(func::FuncOp kernel,
+                                             const CpuModel &cpu) {
   OwningOpRef<ModuleOp> module = ModuleOp::create(kernel.getLoc());
   FailureOr<int64_t> items = emitKernel(kernel, *module, cpu.vectors);
   if (failed(items))
     return failure();
-  extent = *items;
-  return compileObject(*module, cpu, kernel.getName());
+  FailureOr<std::string> object = compileObject(*module, cpu, kernel.getName());
+  if (failed(object))
+    return failure();
+  return KernelObject{*items, std::move(*object)};
+}
+
+/// As compileKernel, unless the cache has it. `warning` says why it was not
+/// kept there.
+static FailureOr<KernelObject> findOrCompile(func::FuncOp kernel,
+                                             const CpuModel &cpu,
+                                             const kernels::KernelCache &cache,
+                                             std::string &warning) {
+  // In the cache the extent stands before the object.
+  constexpr size_t extentBytes = sizeof(int64_t);
+  std::string key = cache.keyOf(kernel, "cpu:" + cpu.name);
+  if (auto kept = cache.find(key); kept && kept->size() >= extentBytes)
+    return KernelObject{
+        static_cast<int64_t>(llvm::support::endian::read64le(kept->data())),
+        kept->substr(extentBytes)};
+  FailureOr<KernelObject> object = compileKernel(kernel, cpu);
+  if (failed(object) || key.empty())
+    return object;
+  std::string bytes(extentBytes, '\0');
+  llvm::support::endian::write64le(bytes.data(), object->extent);
+  if (llvm::Error error = cache.store(key, bytes + object->bytes))
+    warning = llvm::toString(std::move(error));
+  return object;
 }
 
 void loadDialects(MLIRContext *context) {
@@ -158,7 +190,8 @@ llvm::Expected<CompiledObject> compileInPlace(ModuleOp kernels,
   CompiledObject compiled;
   compiled.cpu = cpu->name;
   compiled.kernels.resize(functions.size());
-  std::vector<std::string> objects(functions.size()), errors(functions.size());
+  std::vector<std::string> objects(functions.size()), errors(functions.size()),
+      warnings(functions.size());
   ScopedDiagnosticHandler collect(context, [](Diagnostic &diagnostic) {
     if (!kernelError)
       return failure(); // what other passes say is not of kernels
@@ -172,14 +205,15 @@ llvm::Expected<CompiledObject> compileInPlace(ModuleOp kernels,
     info.symbol = functions[i].getName().str();
     std::string error;
     kernelError = &error;
-    FailureOr<std::string> object =
-        compileKernel(functions[i], *cpu, info.extent);
+    FailureOr<KernelObject> object =
+        findOrCompile(functions[i], *cpu, options.cache, warnings[i]);
     kernelError = nullptr;
     if (failed(object)) {
       errors[i] = "kernel " + info.symbol + ": " + error;
       return false;
     }
-    objects[i] = std::move(*object);
+    info.extent = object->extent;
+    objects[i] = std::move(object->bytes);
     return true;
   });
   if (!done)
@@ -189,6 +223,9 @@ llvm::Expected<CompiledObject> compileInPlace(ModuleOp kernels,
   if (!linked)
     return linked.takeError();
   compiled.sharedObject = std::move(*linked);
+  for (const std::string &warning : warnings)
+    if (compiled.warning.empty())
+      compiled.warning = warning;
   compiled.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
           .count();

@@ -4,6 +4,7 @@
 #define SHARDC_CODEGEN_CPU_COMPILEKERNELS_H
 
 #include "codegen/cpu/CpuModel.h"
+#include "codegen/kernels/KernelCache.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/Error.h"
@@ -17,6 +18,7 @@ namespace shardc::cpu {
 struct CpuOptions {
   /// "native", or a name that LLVM knows: x86-64-v3, x86-64-v4, znver4, ...
   std::string cpu = "native";
+  kernels::KernelCache cache;
 };
 
 struct KernelInfo {
@@ -35,6 +37,8 @@ struct CompiledObject {
   std::vector<KernelInfo> kernels;
   /// The CPU's name as resolved ("native" is gone).
   std::string cpu;
+  /// Why a kernel was not kept in the cache; empty where all were.
+  std::string warning;
   double seconds = 0;
 };
 

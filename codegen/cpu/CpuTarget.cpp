@@ -42,6 +42,7 @@ public:
                               {"seconds", object.seconds},
                               {"kernels", std::move(list)}};
   }
+  std::string warning() const override { return object.warning; }
 
 private:
   CompiledObject object;
@@ -52,16 +53,17 @@ private:
 /// becomes of the rest.
 class CpuCompilation final : public KernelCompilation {
 public:
-  CpuCompilation(ModuleOp original, std::string model, int64_t workers)
+  CpuCompilation(ModuleOp original, CpuOptions options, int64_t workers)
       : kernels(cast<ModuleOp>(original->clone())), workers(workers) {
     // Dialects are loaded here: they must not be while several threads use a
     // context.
     loadDialects(original.getContext());
-    result =
-        std::async(original.getContext()->isMultithreadingEnabled()
-                       ? std::launch::async
-                       : std::launch::deferred,
-                   [this, model] { return compileInPlace(*kernels, {model}); });
+    result = std::async(original.getContext()->isMultithreadingEnabled()
+                            ? std::launch::async
+                            : std::launch::deferred,
+                        [this, options = std::move(options)] {
+                          return compileInPlace(*kernels, options);
+                        });
   }
   ~CpuCompilation() override {
     bool isRunning =
@@ -86,16 +88,19 @@ private:
 
 } // namespace
 
-llvm::Expected<std::unique_ptr<Target>> CpuTarget::create(StringRef name,
-                                                          int64_t workers) {
+llvm::Expected<std::unique_ptr<Target>>
+CpuTarget::create(StringRef name, int64_t workers,
+                  const kernels::KernelCache &cache) {
   llvm::Expected<CpuModel> model = CpuModel::resolve(name);
   if (!model)
     return model.takeError();
-  return std::unique_ptr<Target>(new CpuTarget(std::move(*model), workers));
+  return std::unique_ptr<Target>(
+      new CpuTarget(std::move(*model), workers, cache));
 }
 
 std::unique_ptr<KernelCompilation> CpuTarget::compile(ModuleOp kernels) const {
-  return std::make_unique<CpuCompilation>(kernels, model.name, workers);
+  return std::make_unique<CpuCompilation>(
+      kernels, CpuOptions{model.name, cache}, workers);
 }
 
 } // namespace shardc::cpu

@@ -10,8 +10,9 @@ namespace shardc::cpu {
 
 class CpuTarget final : public Target {
 public:
-  static llvm::Expected<std::unique_ptr<Target>> create(llvm::StringRef model,
-                                                        int64_t workers);
+  static llvm::Expected<std::unique_ptr<Target>>
+  create(llvm::StringRef model, int64_t workers,
+         const kernels::KernelCache &cache);
 
   std::string name() const override { return "cpu:" + model.name; }
   const step::Workspaces &workspaces() const override { return scratch; }
@@ -25,12 +26,14 @@ public:
   compile(mlir::ModuleOp kernels) const override;
 
 private:
-  CpuTarget(CpuModel model, int64_t workers)
-      : model(std::move(model)), workers(workers), scratch(workers) {}
+  CpuTarget(CpuModel model, int64_t workers, const kernels::KernelCache &cache)
+      : model(std::move(model)), workers(workers), scratch(workers),
+        cache(cache) {}
 
   CpuModel model;
   int64_t workers;
   CpuWorkspaces scratch;
+  kernels::KernelCache cache;
 };
 
 } // namespace shardc::cpu

@@ -18,8 +18,10 @@
 #include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
+#include "llvm/Support/Endian.h"
 
 #include <chrono>
+#include <mutex>
 
 using namespace mlir;
 
@@ -63,9 +65,83 @@ emitGpuKernels(ModuleOp kernels, ModuleOp parent, StringRef name,
   return module;
 }
 
-llvm::Expected<GpuKernels> compileGpuKernels(ModuleOp kernels,
-                                             const GpuModel &gpu,
-                                             const CudaToolkit &toolkit) {
+/// What the cache keeps of an assembled kernel: how much it uses, then its
+/// bytes.
+static constexpr size_t usageBytes = 4 * sizeof(int64_t);
+
+static std::string pack(const Cubin &cubin) {
+  const ResourceUsage &usage = cubin.usage;
+  std::string bytes;
+  for (int64_t number : {usage.registers, usage.stackBytes, usage.spillBytes,
+                         usage.sharedBytes}) {
+    char raw[sizeof(number)];
+    llvm::support::endian::write64le(raw, number);
+    bytes.append(raw, sizeof(raw));
+  }
+  return bytes + cubin.bytes;
+}
+
+static std::optional<Cubin> unpack(const std::optional<std::string> &bytes) {
+  if (!bytes || bytes->size() < usageBytes)
+    return std::nullopt;
+  auto number = [&](size_t index) -> int64_t {
+    return llvm::support::endian::read64le(bytes->data() +
+                                           index * sizeof(int64_t));
+  };
+  return Cubin{bytes->substr(usageBytes),
+               {number(0), number(1), number(2), number(3)}};
+}
+
+namespace {
+/// Makes PTX and cubins, or finds them. Its functions may be called on several
+/// threads.
+class KernelMaker {
+public:
+  KernelMaker(const GpuModel &gpu, const CudaToolkit &toolkit,
+              const kernels::KernelCache &cache)
+      : gpu(gpu), toolkit(toolkit), cache(cache),
+        assembler(gpu.name + " by " + toolkit.identity()) {}
+
+  llvm::Expected<std::string> ptx(mlir::gpu::GPUFuncOp function) {
+    std::string key = cache.keyOf(function, gpu.name);
+    if (auto kept = cache.find(key))
+      return std::move(*kept);
+    auto made = compileToPtx(function, gpu);
+    if (made)
+      keep(key, *made);
+    return made;
+  }
+  llvm::Expected<Cubin> cubin(llvm::StringRef ptx) {
+    std::string key = cache.keyOf(ptx, assembler);
+    if (auto kept = unpack(cache.find(key)))
+      return std::move(*kept);
+    auto made = assemble(ptx, toolkit.ptxas, gpu);
+    if (made)
+      keep(key, pack(*made));
+    return made;
+  }
+  std::string warning;
+
+private:
+  void keep(const std::string &key, llvm::StringRef bytes) {
+    if (llvm::Error error = cache.store(key, bytes)) {
+      std::lock_guard lock(mutex);
+      warning = llvm::toString(std::move(error));
+    }
+  }
+
+  const GpuModel &gpu;
+  const CudaToolkit &toolkit;
+  const kernels::KernelCache &cache;
+  std::string assembler;
+  std::mutex mutex;
+};
+} // namespace
+
+llvm::Expected<GpuKernels>
+compileGpuKernels(ModuleOp kernels, const GpuModel &gpu,
+                  const CudaToolkit &toolkit,
+                  const kernels::KernelCache &cache) {
   auto start = std::chrono::steady_clock::now();
   GpuKernels compiled;
   compiled.gpu = gpu.name;
@@ -82,13 +158,14 @@ llvm::Expected<GpuKernels> compileGpuKernels(ModuleOp kernels,
       });
   SmallVector<mlir::gpu::GPUFuncOp> functions(
       module.getOps<mlir::gpu::GPUFuncOp>());
+  KernelMaker maker(gpu, toolkit, cache);
   parallelFor(kernels.getContext(), 0, functions.size(), [&](size_t i) {
     mlir::gpu::GPUFuncOp function = functions[i];
     GpuKernel &kernel = compiled.kernels[numbers.lookup(function.getName())];
     kernel.kind = kindOf(function).str();
     kernel.grid = (*function.getKnownGridSize())[0];
     kernel.block = (*function.getKnownBlockSize())[0];
-    auto ptx = compileToPtx(function, gpu);
+    auto ptx = maker.ptx(function);
     if (!ptx) {
       kernel.refusal = llvm::toString(ptx.takeError());
       return;
@@ -96,7 +173,7 @@ llvm::Expected<GpuKernels> compileGpuKernels(ModuleOp kernels,
     kernel.ptx = std::move(*ptx);
     if (toolkit.ptxas.empty())
       return;
-    auto cubin = assemble(kernel.ptx, toolkit.ptxas, gpu);
+    auto cubin = maker.cubin(kernel.ptx);
     if (cubin) {
       kernel.cubin = std::move(*cubin);
       return;
@@ -104,6 +181,7 @@ llvm::Expected<GpuKernels> compileGpuKernels(ModuleOp kernels,
     kernel.refusal = llvm::toString(cubin.takeError());
     kernel.ptx.clear();
   });
+  compiled.warning = maker.warning;
   compiled.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
           .count();

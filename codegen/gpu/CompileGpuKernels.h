@@ -4,6 +4,7 @@
 #define SHARDC_CODEGEN_GPU_COMPILEGPUKERNELS_H
 
 #include "codegen/gpu/GpuModel.h"
+#include "codegen/kernels/KernelCache.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -28,6 +29,8 @@ struct GpuKernels {
   int capability = 0; // of that GPU: 90 for 9.0
   /// They are in the order of the module's functions.
   std::vector<GpuKernel> kernels;
+  /// Why something was not kept in the cache; empty where all was.
+  std::string warning;
   double seconds = 0;
 };
 
@@ -45,9 +48,10 @@ llvm::Expected<std::string> compileToPtx(mlir::gpu::GPUFuncOp kernel,
 
 /// Compiles every function of `kernels` (linalg on tensors), which stays as it
 /// is. A kernel that cannot be built, or that ptxas refuses, has a `refusal`.
-llvm::Expected<GpuKernels> compileGpuKernels(mlir::ModuleOp kernels,
-                                             const GpuModel &gpu,
-                                             const CudaToolkit &toolkit);
+llvm::Expected<GpuKernels>
+compileGpuKernels(mlir::ModuleOp kernels, const GpuModel &gpu,
+                  const CudaToolkit &toolkit,
+                  const kernels::KernelCache &cache = {});
 
 } // namespace shardc::gpu
 

@@ -3,6 +3,7 @@
 
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/Program.h"
@@ -73,6 +74,15 @@ CudaToolkit CudaToolkit::find() {
     take(toolkit.ptxas, "/bin/ptxas");
   }
   return toolkit;
+}
+
+std::string CudaToolkit::identity() const {
+  llvm::sys::fs::file_status status;
+  if (ptxas.empty() || llvm::sys::fs::status(ptxas, status))
+    return "";
+  return llvm::formatv(
+      "{0} {1} {2}", ptxas, status.getSize(),
+      status.getLastModificationTime().time_since_epoch().count());
 }
 
 } // namespace shardc::gpu

@@ -29,6 +29,8 @@ struct CudaToolkit {
   /// Looks into $CUDA_HOME, then beside the ptxas of $PATH, then into
   /// /usr/local/cuda.
   static CudaToolkit find();
+  /// Path, bytes and time of the ptxas: another one makes other code.
+  std::string identity() const;
 };
 
 /// ptxas says which resources a kernel uses.

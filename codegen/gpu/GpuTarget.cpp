@@ -28,7 +28,7 @@ public:
   /// `refusal` of a kernel that was refused.
   llvm::json::Value toJson() const override;
   std::string warning() const override {
-    return hasPtxas ? ""
+    return hasPtxas ? kernels.warning
                     : "no ptxas in $CUDA_HOME, $PATH or /usr/local/cuda: PTX "
                       "alone";
   }
@@ -171,10 +171,11 @@ llvm::json::Value CompiledGpuKernels::toJson() const {
 /// ptxas takes nearly all of the time and runs on all cores: it is waited for.
 class GpuCompilation final : public KernelCompilation {
 public:
-  GpuCompilation(ModuleOp kernels, const GpuModel &model) {
+  GpuCompilation(ModuleOp kernels, const GpuModel &model,
+                 const kernels::KernelCache &cache) {
     CudaToolkit toolkit = CudaToolkit::find();
     hasPtxas = !toolkit.ptxas.empty();
-    auto compiled = compileGpuKernels(kernels, model, toolkit);
+    auto compiled = compileGpuKernels(kernels, model, toolkit, cache);
     if (compiled)
       result = std::move(*compiled);
     else
@@ -194,15 +195,16 @@ private:
 
 } // namespace
 
-llvm::Expected<std::unique_ptr<Target>> GpuTarget::create(StringRef name) {
+llvm::Expected<std::unique_ptr<Target>>
+GpuTarget::create(StringRef name, const kernels::KernelCache &cache) {
   llvm::Expected<GpuModel> model = GpuModel::resolve(name);
   if (!model)
     return model.takeError();
-  return std::unique_ptr<Target>(new GpuTarget(std::move(*model)));
+  return std::unique_ptr<Target>(new GpuTarget(std::move(*model), cache));
 }
 
 std::unique_ptr<KernelCompilation> GpuTarget::compile(ModuleOp kernels) const {
-  return std::make_unique<GpuCompilation>(kernels, model);
+  return std::make_unique<GpuCompilation>(kernels, model, cache);
 }
 
 } // namespace shardc::gpu

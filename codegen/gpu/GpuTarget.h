@@ -10,7 +10,8 @@ namespace shardc::gpu {
 
 class GpuTarget final : public Target {
 public:
-  static llvm::Expected<std::unique_ptr<Target>> create(llvm::StringRef model);
+  static llvm::Expected<std::unique_ptr<Target>>
+  create(llvm::StringRef model, const kernels::KernelCache &cache);
 
   std::string name() const override { return "cuda:" + model.name; }
   const step::Workspaces &workspaces() const override { return scratch; }
@@ -25,11 +26,12 @@ public:
   compile(mlir::ModuleOp kernels) const override;
 
 private:
-  explicit GpuTarget(GpuModel of)
-      : model(std::move(of)), scratch(model.capability) {}
+  GpuTarget(GpuModel of, const kernels::KernelCache &cache)
+      : model(std::move(of)), scratch(model.capability), cache(cache) {}
 
   GpuModel model;
   GpuWorkspaces scratch;
+  kernels::KernelCache cache;
 };
 
 } // namespace shardc::gpu

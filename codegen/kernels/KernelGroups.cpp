@@ -23,10 +23,6 @@ constexpr size_t mostOps = 16;
 // A group that is recomputed for every row that reads it has only a few ops.
 constexpr size_t mostRecomputedOps = 4;
 
-static int64_t elementsOf(Value tensor) {
-  return cast<RankedTensorType>(tensor.getType()).getNumElements();
-}
-
 std::optional<KernelSpace> KernelSpaces::of(Operation *op) {
   KernelSpace space;
   space.elements = op->getNumResults() ? elementsOf(op->getResult(0)) : 0;

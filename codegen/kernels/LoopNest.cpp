@@ -21,10 +21,6 @@ constexpr int64_t shortestElementwiseRow = 8;
 // lane.
 constexpr size_t mostLaneSplits = 8;
 
-static int64_t elementsOf(Value tensor) {
-  return cast<RankedTensorType>(tensor.getType()).getNumElements();
-}
-
 IndexForm LoopNest::position() const {
   IndexForm lane = IndexForm::loop(Loop::Lane, extents);
   return IndexForm::loop(Loop::Item, extents)

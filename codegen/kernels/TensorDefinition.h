@@ -14,6 +14,9 @@ namespace shardc::kernels {
 inline llvm::ArrayRef<int64_t> shapeOf(mlir::Value tensor) {
   return mlir::cast<mlir::RankedTensorType>(tensor.getType()).getShape();
 }
+inline int64_t elementsOf(mlir::Value tensor) {
+  return mlir::cast<mlir::RankedTensorType>(tensor.getType()).getNumElements();
+}
 
 /// An element of `tensor` at `index`.
 struct Element {

@@ -48,7 +48,8 @@ __attribute__((constructor(101))) void prepareOpenBlas() {
   else if (simd::level() >= 3)
     setenv("OPENBLAS_CORETYPE", __builtin_cpu_is("amd") ? "Zen" : "Haswell", 1);
   else
-    unsetenv("OPENBLAS_CORETYPE");
+    setenv("OPENBLAS_CORETYPE",
+           __builtin_cpu_supports("avx") ? "Sandybridge" : "Nehalem", 1);
 }
 
 std::atomic<bool> clockRuns{false};

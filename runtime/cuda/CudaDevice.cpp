@@ -353,10 +353,11 @@ CUfunction CudaDevice::ownKernel(std::string_view file,
                                  const std::string &name) {
   auto found = std::ranges::find(modules, file, &OwnModule::file);
   if (found == modules.end()) {
-    std::string_view ptx = ownKernels(file);
+    std::string ptx = ownKernels(file);
     if (ptx.empty())
       fail("there is no device code called ", file);
-    CUmodule module = loadModule(context.driver, std::string(file), ptx.data());
+    CUmodule module =
+        loadModule(context.driver, std::string(file), ptx.c_str());
     found = modules.insert(modules.end(), {std::string(file), module});
   }
   CUfunction function = nullptr;

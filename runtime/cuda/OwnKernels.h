@@ -3,13 +3,14 @@
 #ifndef SHARDC_RUNTIME_CUDA_OWNKERNELS_H
 #define SHARDC_RUNTIME_CUDA_OWNKERNELS_H
 
+#include <string>
 #include <string_view>
 
 namespace shardc::runtime::cuda {
 
-/// Returns the PTX of the file runtime/cuda/kernels/<name>.cu, followed by a
-/// zero byte as drivers want it; an empty text for a name that is none.
-std::string_view ownKernels(std::string_view name);
+/// Returns the PTX of the file runtime/cuda/kernels/<name>.cu, unpacked anew at
+/// every call; an empty text for a name that is none.
+std::string ownKernels(std::string_view name);
 
 } // namespace shardc::runtime::cuda
 

@@ -52,6 +52,7 @@ COMPILER = {
     "--report": ["r.json"],
     "--timeline": ["t.json", "t.svg", "t.html"],
     "--kernels": ["k"],
+    "--kernel-cache": ["c"],
     "--dump-phases-to": ["p"],
     "--disable-pass": ["nn-raise"],
     "--remarks": ["."],

@@ -390,6 +390,10 @@ bool Compiler::prepare() {
                                         byteSizeForms));
   if (llvm::Error error = checkTimelineFile(options))
     return fail(std::move(error));
+  auto cache = openKernelCache(options);
+  if (!cache)
+    return fail(cache.takeError());
+  common.cache = std::move(*cache);
   if (!findTargets() || !disablePasses() || !showRemarks())
     return false;
   timing.setEnabled(options.passTiming);

@@ -31,6 +31,17 @@ llvm::Error showPhase(const Options &options, Phase phase,
   return llvm::Error::success();
 }
 
+llvm::Expected<kernels::KernelCache> openKernelCache(const Options &options) {
+  if (options.kernelCache.empty())
+    return kernels::KernelCache();
+  auto cache = kernels::KernelCache::open(options.kernelCache);
+  if (cache)
+    return cache;
+  return llvm::createStringError(
+      "--kernel-cache: " + llvm::toString(cache.takeError()) +
+      "; give a folder that can be written, or unset SHARDC_KERNEL_CACHE");
+}
+
 llvm::Error checkFiles(const Options &options,
                        llvm::ArrayRef<std::string> suffixes,
                        llvm::ArrayRef<std::string> externalData) {

@@ -2,6 +2,7 @@
 #ifndef SHARDC_TOOLS_SHARDC_COMPILERFILES_H
 #define SHARDC_TOOLS_SHARDC_COMPILERFILES_H
 
+#include "codegen/kernels/KernelCache.h"
 #include "tools/shardc/Options.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -18,6 +19,10 @@ std::string phaseFile(const Options &options, Phase phase,
 /// Writes and prints the IR after a phase where that was asked for.
 llvm::Error showPhase(const Options &options, Phase phase,
                       mlir::ModuleOp module, llvm::StringRef suffix);
+
+/// The cache that --kernel-cache names; one that keeps nothing where it names
+/// none.
+llvm::Expected<kernels::KernelCache> openKernelCache(const Options &options);
 
 /// That no file is input and output, or two outputs. `suffixes`: of all targets;
 /// `externalData` is what the model's file names, once it was read.

@@ -228,6 +228,11 @@ void declareCode(OptionTable &table, Said &said) {
               "write the compiled kernels into this folder: a shared "
               "object; for cuda PTX, and cubins where CUDA's ptxas is; the "
               "trainer as well only with -o");
+  table.value("--kernel-cache", "DIR [$SHARDC_KERNEL_CACHE]",
+              said.options.kernelCache,
+              "keep compiled kernels in this folder, and take those that an "
+              "earlier compilation left there; what no compilation used for a "
+              "week is removed");
 }
 
 void declareInspection(OptionTable &table, Said &said,

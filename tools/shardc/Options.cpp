@@ -136,6 +136,7 @@ void planOnly(const Given &given, const char *why, Said &said) {
   refuseIdle(given, {{"--output", false, why},
                      {"--embed-weights", false, why},
                      {"--kernels", false, why},
+                     {"--kernel-cache", false, why},
                      {"--timeline", false, why},
                      {"--compile-to", false, why},
                      {"--dump-phases-to", false, why}});
@@ -184,6 +185,9 @@ void checkTrainer(const Said &said) {
          ": prints what is made for one "
          "target; give --target one of ",
          options.target);
+  if (!options.kernelCache.empty() && options.kernels.empty())
+    fail("--compile-to ", said.compileTo,
+         ": compiles no kernels; drop --kernel-cache");
   if (!options.timeline.empty())
     fail("--compile-to ", said.compileTo,
          ": makes no timeline; drop --timeline");
@@ -228,9 +232,13 @@ void check(const Given &given, Said &said) {
   checkCheckable(said);
 }
 
-/// Phase and output by name; MODEL.trainer where no file is.
+/// Phase and output by name; MODEL.trainer where no file is. The environment
+/// says what no flag does.
 Options resolve(Said said) {
   Options options = std::move(said.options);
+  if (const char *cache = std::getenv("SHARDC_KERNEL_CACHE");
+      cache && options.kernelCache.empty())
+    options.kernelCache = cache;
   options.compileTo = static_cast<Phase>(
       std::ranges::find(phases, said.compileTo, &PhaseInfo::name) -
       std::begin(phases));

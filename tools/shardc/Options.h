@@ -51,6 +51,8 @@ struct Options {
   int64_t threadsPerRank =
       0;               ///< 0: this machine's cores over the ranks, at least 1
   std::string kernels; ///< folder; empty: none
+  /// A folder of earlier compilations' kernels; empty: none.
+  std::string kernelCache;
   Phase compileTo = Phase::Trainer;
   bool printIr = true; ///< of the last phase, unless that is the trainer
   std::string dumpPhasesTo;

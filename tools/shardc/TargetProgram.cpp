@@ -21,8 +21,9 @@ bool TargetProgram::fail(llvm::Error error) const {
   return false;
 }
 
-bool TargetProgram::resolveTarget(const TargetOptions &with) {
-  auto resolved = Target::resolve(targetName, with);
+bool TargetProgram::resolveTarget(int64_t threadsPerRank) {
+  auto resolved = Target::resolve(
+      targetName, {common.options.cpu, threadsPerRank, common.cache});
   if (!resolved)
     return fail(resolved.takeError());
   target = std::move(*resolved);
@@ -93,7 +94,7 @@ bool TargetProgram::runPhase(Phase phase) {
     // their names.
     collectSharding(*module, report);
     // How many threads a rank has is known with the mesh.
-    return resolveTarget({options.cpu, threadsPerRank()});
+    return resolveTarget(threadsPerRank());
   case Phase::Kernels:
     if (!runPasses(phase))
       return false;

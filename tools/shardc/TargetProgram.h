@@ -26,6 +26,7 @@ struct Compilation {
   mlir::MLIRContext &context;
   const DiagnosticPrinter &diagnostics;
   mlir::TimingScope &timing; // its phases are measured below this
+  kernels::KernelCache cache = {};
 };
 
 /// Its functions return false after an error, which has been printed.
@@ -39,7 +40,7 @@ public:
         fileSuffix(std::move(fileSuffix)) {}
 
   /// Finds out what the target's name means here.
-  bool resolveTarget() { return resolveTarget({common.options.cpu}); }
+  bool resolveTarget() { return resolveTarget(1); }
   /// Runs the phases on `module`, which was imported, up to the plan or the one
   /// asked for.
   bool run(mlir::OwningOpRef<mlir::ModuleOp> module);
@@ -70,7 +71,7 @@ public:
 private:
   bool runPhase(Phase phase);
   bool runPasses(Phase phase);
-  bool resolveTarget(const TargetOptions &with);
+  bool resolveTarget(int64_t threadsPerRank);
   /// Waits for the kernels.
   bool takeKernels();
   /// The same, where nothing else is left to do.

@@ -31,7 +31,8 @@ static Options unshardedOptions(const Options &of, int64_t ranks) {
 UnshardedStep::UnshardedStep(const Compilation &common,
                              const TargetProgram &sharded)
     : options(unshardedOptions(common.options, sharded.report.ranks)),
-      own{options, common.context, common.diagnostics, common.timing},
+      own{options, common.context, common.diagnostics, common.timing,
+          common.cache},
       compiled(own, sharded.name(), "") {}
 
 llvm::Expected<std::unique_ptr<UnshardedStep>>
