@@ -212,13 +212,14 @@ struct NNDifferentiate : impl::NNDifferentiateBase<NNDifferentiate> {
     return false;
   }
 
-  /// What stopped gradients has done so: it is its input from here on.
+  /// What said where gradients go has done so: it is its input from here on.
   static void removeStops(func::FuncOp function) {
-    for (auto stop : llvm::make_early_inc_range(
-             function.front().getOps<nn::StopGradientOp>())) {
-      stop.replaceAllUsesWith(stop.getInput());
-      stop.erase();
-    }
+    for (Operation &op :
+         llvm::make_early_inc_range(function.front().getOperations()))
+      if (op.hasTrait<nn::IsGradientRule>()) {
+        op.replaceAllUsesWith(op.getOperands().take_front());
+        op.erase();
+      }
   }
 
   /// What @model returns behind the loss is for evaluations.

@@ -299,8 +299,8 @@ def NNDifferentiate : Pass<"nn-differentiate", "::mlir::ModuleOp"> {
     is float32 as it is), also through views, so that it is never rounded to the parameter's. A
     parameter that does not reach the loss gets a warning and is no longer `trainable`: as in
     PyTorch, where its gradient is None, the optimizer leaves it alone. No gradient is handed on by
-    an `nn.stop_gradient` (where `where` is true, if it has one); in what this pass leaves, its
-    result is its input.
+    an `nn.stop_gradient` (where `where` is true, if it has one), and by an `nn.straight_through` to
+    `through` alone; in what this pass leaves, their results are their inputs.
 
     Why here: units are formed from the parameters that have gradients, and gathers are placed
     around the uses of both passes.

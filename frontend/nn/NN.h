@@ -50,6 +50,9 @@ template <typename ConcreteOp>
 class IsLoss : public mlir::OpTrait::TraitBase<ConcreteOp, IsLoss> {};
 template <typename ConcreteOp>
 class IsProduct : public mlir::OpTrait::TraitBase<ConcreteOp, IsProduct> {};
+template <typename ConcreteOp>
+class IsGradientRule
+    : public mlir::OpTrait::TraitBase<ConcreteOp, IsGradientRule> {};
 
 /// On an op that computes a part of what one operator of the model does: its
 /// result is not rounded to 16 bits. Import leaves it, nn-precision takes it

@@ -76,6 +76,9 @@ def NN_IsActivation : NN_Trait<"IsActivation">;
 def NN_IsReduction : NN_Trait<"IsReduction">;
 def NN_IsLoss : NN_Trait<"IsLoss">;
 def NN_IsProduct : NN_Trait<"IsProduct">;
+// An op that says of gradients where they go; as a value it is its first operand, and behind
+// nn-differentiate nothing else.
+def NN_IsGradientRule : NN_Trait<"IsGradientRule">;
 
 // An op that moves elements without computing on them.
 class NN_MoveOp<string mnemonic, list<Trait> traits = []> :

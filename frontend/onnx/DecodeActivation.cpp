@@ -177,18 +177,38 @@ LogicalResult softsign(NodeContext &context) {
 }
 
 /// x sigmoid(alpha x).
+/// x sigmoid(alpha x).
+Operand swishOf(Emitter &emit, const Operand &x, double alpha) {
+  if (alpha == 1)
+    return emit.unary<nn::SiluOp>(x);
+  Operand scaled =
+      emit.binary<nn::MulOp>(x, emit.scalar(x.elementType(), alpha));
+  return emit.binary<nn::MulOp>(x, emit.unary<nn::SigmoidOp>(scaled));
+}
+
 LogicalResult swish(NodeContext &context) {
   if (failed(context.expectFloat(0)))
     return failure();
-  double alpha = context.floatAttribute("alpha", 1);
-  Operand x = context.input(0);
-  if (alpha == 1)
-    return floatUnary<nn::SiluOp>(context);
   Emitter::OneRounding one(context.emit);
-  Operand scaled = context.emit.binary<nn::MulOp>(
-      x, context.emit.scalar(x.elementType(), alpha));
-  context.set(0, one.result(context.emit.binary<nn::MulOp>(
-                     x, context.emit.unary<nn::SigmoidOp>(scaled))));
+  context.set(0, one.result(swishOf(context.emit, context.input(0),
+                                    context.floatAttribute("alpha", 1))));
+  return success();
+}
+
+/// Shazeer, https://arxiv.org/abs/2002.05202.
+LogicalResult swiglu(NodeContext &context) {
+  const Operand &gate = context.input(0), &value = context.input(1);
+  if (failed(context.expectFloat(0)) || failed(context.sameElementType(0, 1)))
+    return failure();
+  if (gate.shape() != value.shape())
+    return context.error("expects two inputs of one shape, got " +
+                         shapeText(gate.shape()) + " and " +
+                         shapeText(value.shape()));
+  Emitter::OneRounding one(context.emit);
+  context.set(
+      0, one.result(context.emit.binary<nn::MulOp>(
+             swishOf(context.emit, gate, context.floatAttribute("alpha", 1)),
+             value)));
   return success();
 }
 
@@ -248,6 +268,7 @@ ArrayRef<Decoder> shardc::onnx::activationDecoders() {
       {"Sigmoid", 6, 1, 1, floatUnary<nn::SigmoidOp>},
       {"Softplus", 1, 1, 1, floatUnary<nn::SoftplusOp>},
       {"Softsign", 1, 1, 1, softsign},
+      {"SwiGLU", 28, 2, 2, swiglu},
       {"Swish", 24, 1, 1, swish},
       {"Tanh", 6, 1, 1, floatUnary<nn::TanhOp>},
       {"ThresholdedRelu", 10, 1, 1, thresholdedRelu},

@@ -59,13 +59,15 @@ public:
 
 private:
   LogicalResult readOperands();
+  LogicalResult readWindow();
   /// Puts what earlier calls left in front of an operand; output `present` is
   /// both.
   LogicalResult joinPast(Operand &operand, size_t past, size_t present);
   LogicalResult readMask();
   /// Keys behind those that a sample has are hidden.
   LogicalResult readLengths();
-  void hideLater();
+  /// So are keys that are farther from a query's own than it sees.
+  void hideFarther();
   void addBias(const Operand &more) {
     bias = bias ? emit.binary<nn::AddOp>(bias, more) : more;
   }
@@ -75,7 +77,10 @@ private:
   NodeContext &context;
   Emitter &emit;
   Operand query, key, value, bias, keyMask;
+  Operand lengths;     ///< keys that a sample has, i64 [batch, 1, 1, 1]
   int64_t earlier = 0; ///< keys of earlier calls
+  /// How many keys before and behind its own a query sees; none: all.
+  std::optional<int64_t> left, right;
   double softcap, scale = 1;
   bool isCausal = false; ///< as the op itself has it
   Scores scores = {};
@@ -101,6 +106,22 @@ LogicalResult Attending::joinPast(Operand &operand, size_t past,
   return success();
 }
 
+LogicalResult Attending::readWindow() {
+  for (auto [name, size] : {std::pair("left_window_size", &left),
+                            std::pair("right_window_size", &right)}) {
+    const int64_t given = context.intAttribute(name, -1);
+    if (given < -1)
+      return context.error("expects " + Twine(name) +
+                           " to be -1, which hides no key, or more, got " +
+                           Twine(given));
+    if (given >= 0)
+      *size = given;
+  }
+  if (context.intAttribute("is_causal", 0) != 0)
+    right = 0;
+  return success();
+}
+
 LogicalResult Attending::readOperands() {
   if (failed(context.expectFloat(0)) || failed(context.sameElementType(0, 2)))
     return failure();
@@ -110,9 +131,6 @@ LogicalResult Attending::readOperands() {
       mode < 0 || mode > 3)
     return context.error(
         "expects qk_matmul_output_mode to be from 0 to 3, got " + Twine(mode));
-  for (StringRef name : {"left_window_size", "right_window_size"})
-    if (context.intAttribute(name, -1) >= 0)
-      return context.error(name + " is not supported");
   FailureOr<Operand> given[] = {sequenceMajor(context, 0, "q_num_heads"),
                                 sequenceMajor(context, 1, "kv_num_heads"),
                                 sequenceMajor(context, 2, "kv_num_heads")};
@@ -176,41 +194,50 @@ LogicalResult Attending::readMask() {
 LogicalResult Attending::readLengths() {
   if (!context.has(6))
     return success();
-  const Operand &lengths = context.input(6);
-  if (lengths.isFloat() || lengths.shape() != ArrayRef(scores.batch))
+  const Operand &given = context.input(6);
+  if (given.isFloat() || given.shape() != ArrayRef(scores.batch))
     return context.error("expects nonpad_kv_seqlen to be integers " +
                          shapeText(scores.batch) + ", got " +
-                         shapeText(lengths.shape()));
-  Type whole = emit.attributes().getI64Type();
-  Operand column =
-      emit.reshape(emit.cast(lengths, whole), {scores.batch, 1, 1, 1});
-  Operand place = emit.iota(scores.keys, 3, 4);
-  addBias(maskBias(emit, emit.compare(nn::CompareKind::lt, place, column),
-                   scores.element));
-  if (context.intAttribute("is_causal", 0) == 0 || context.has(4))
-    return success();
-  // The last query is that of the sample's last key.
-  Operand last = emit.binary<nn::AddOp>(
-      emit.iota(scores.queries, 2, 4),
-      emit.binary<nn::SubOp>(column, emit.integer(scores.queries)));
-  addBias(maskBias(emit, emit.compare(nn::CompareKind::ge, last, place),
-                   scores.element));
+                         shapeText(given.shape()));
+  lengths = emit.reshape(emit.cast(given, emit.attributes().getI64Type()),
+                         {scores.batch, 1, 1, 1});
+  addBias(maskBias(
+      emit,
+      emit.compare(nn::CompareKind::lt, emit.iota(scores.keys, 3, 4), lengths),
+      scores.element));
   return success();
 }
 
-/// A query sees the keys of earlier calls, and its own and those before.
-void Attending::hideLater() {
-  if (context.intAttribute("is_causal", 0) == 0 ||
-      (context.has(6) && !context.has(4)))
-    return;
-  if (earlier == 0 && scores.queries == scores.keys) {
+void Attending::hideFarther() {
+  // Where there are no earlier keys of this node's own, a sample's last query
+  // is that of its last key.
+  const bool endsByLength = lengths && !context.has(4);
+  if (right == 0 && !endsByLength && earlier == 0 &&
+      scores.queries == scores.keys) {
     isCausal = true;
-    return;
+    right.reset();
   }
-  Operand last = emit.binary<nn::AddOp>(emit.iota(scores.queries, 2, 4),
-                                        emit.integer(earlier));
-  Operand seen =
-      emit.compare(nn::CompareKind::ge, last, emit.iota(scores.keys, 3, 4));
+  if (!left && !right)
+    return;
+  Operand place = emit.iota(scores.keys, 3, 4),
+          row = emit.iota(scores.queries, 2, 4);
+  // A mask that is too large to be known is computed by the run.
+  if (scores.queries * scores.keys > Emitter::maxElements)
+    place = emit.materialize(place), row = emit.materialize(row);
+  Operand own = emit.binary<nn::AddOp>(
+      row, endsByLength
+               ? emit.binary<nn::SubOp>(lengths, emit.integer(scores.queries))
+               : emit.integer(earlier));
+  Operand seen;
+  if (right)
+    seen = emit.compare(nn::CompareKind::le, place,
+                        emit.binary<nn::AddOp>(own, emit.integer(*right)));
+  if (left) {
+    Operand near =
+        emit.compare(nn::CompareKind::ge, place,
+                     emit.binary<nn::SubOp>(own, emit.integer(*left)));
+    seen = seen ? emit.binary<nn::AndOp>(seen, near) : near;
+  }
   addBias(maskBias(emit, seen, scores.element));
 }
 
@@ -305,9 +332,10 @@ void Attending::writtenOut() {
 }
 
 LogicalResult Attending::run() {
-  if (failed(readOperands()) || failed(readMask()) || failed(readLengths()))
+  if (failed(readOperands()) || failed(readWindow()) || failed(readMask()) ||
+      failed(readLengths()))
     return failure();
-  hideLater();
+  hideFarther();
   if (softcap != 0 || context.wants(3))
     writtenOut();
   else

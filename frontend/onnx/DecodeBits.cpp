@@ -34,6 +34,40 @@ LogicalResult bitwiseNot(NodeContext &context) {
   return success();
 }
 
+/// Since opset 28 integers have a sign, which fills the bits that a shift to the
+/// right leaves empty. By a count that is negative or as many as there are bits
+/// all of them leave.
+constexpr int64_t signedShifts = 28;
+
+/// floor(x / power), power > 0.
+Operand floored(Emitter &emit, const Operand &x, const Operand &power) {
+  return emit.binary<nn::DivOp>(
+      emit.binary<nn::SubOp>(x, emit.binary<nn::ModOp>(x, power)), power);
+}
+
+Operand signedShift(Emitter &emit, const Operand &x, const Operand &count,
+                    bool isLeft) {
+  Type type = x.elementType();
+  auto number = [&](double value) { return emit.scalar(type, value); };
+  const unsigned last = type.getIntOrFloatBitWidth() - 1;
+  Operand within = emit.binary<nn::AndOp>(
+      emit.compare(nn::CompareKind::ge, count, number(0)),
+      emit.compare(nn::CompareKind::le, count, number(last)));
+  if (isLeft)
+    return emit.select(
+        within,
+        emit.binary<nn::MulOp>(
+            x, emit.binary<nn::PowOp>(number(2),
+                                      emit.select(within, count, number(0)))),
+        number(0));
+  // In two halves: the power of all bits but one is no positive number.
+  Operand by = emit.select(within, count, number(last));
+  Operand half = emit.binary<nn::DivOp>(by, number(2));
+  Operand rest = emit.binary<nn::SubOp>(by, half);
+  Operand some = floored(emit, x, emit.binary<nn::PowOp>(number(2), half));
+  return floored(emit, some, emit.binary<nn::PowOp>(number(2), rest));
+}
+
 /// Times a power of two, or divided by it: both wrap to 0 where all bits leave.
 LogicalResult bitShift(NodeContext &context) {
   const Operand &x = context.input(0);
@@ -41,14 +75,23 @@ LogicalResult bitShift(NodeContext &context) {
   if (direction != "LEFT" && direction != "RIGHT")
     return context.error("has the direction '" + direction +
                          "'; expects LEFT or RIGHT");
-  if (!x.elementType().isUnsignedInteger())
+  bool hasSign = isa<IntegerType>(x.elementType()) &&
+                 !x.elementType().isUnsignedInteger() &&
+                 !x.elementType().isInteger(1);
+  if (!x.elementType().isUnsignedInteger() &&
+      !(hasSign && context.node.opset >= signedShifts))
     return context.error("is not supported for the data type " +
                          typeName(x.elementType()) +
-                         "; expects integers without a sign");
+                         "; expects integers without a sign, or, from opset " +
+                         Twine(signedShifts) + " on, integers");
   if (failed(context.sameElementType(0, 1)) ||
       failed(context.broadcastShape(context.allInputs())))
     return failure();
   Emitter &emit = context.emit;
+  if (hasSign) {
+    context.set(0, signedShift(emit, x, context.input(1), direction == "LEFT"));
+    return success();
+  }
   Operand power =
       emit.binary<nn::PowOp>(emit.scalar(x.elementType(), 2), context.input(1));
   context.set(0, direction == "LEFT" ? emit.binary<nn::MulOp>(x, power)

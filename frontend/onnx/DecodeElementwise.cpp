@@ -141,6 +141,9 @@ LogicalResult power(NodeContext &context) {
   return success();
 }
 
+/// Since opset 28 floats have a floored quotient as well.
+constexpr int64_t flooredFloats = 28;
+
 LogicalResult modulo(NodeContext &context) {
   if (failed(context.sameElementType(0, 1)))
     return failure();
@@ -149,8 +152,9 @@ LogicalResult modulo(NodeContext &context) {
     return failure();
   warnOfZeroDivisor(context);
   bool fmod = context.intAttribute("fmod", 0) != 0;
-  if (context.input(0).isFloat() && !fmod)
-    return context.error("expects fmod = 1 for floats");
+  if (context.input(0).isFloat() && !fmod && context.node.opset < flooredFloats)
+    return context.error("expects fmod = 1 for floats before opset " +
+                         Twine(flooredFloats));
   SmallVector<NamedAttribute> attributes;
   if (fmod)
     attributes.push_back(context.emit.flag("fmod"));

@@ -353,6 +353,15 @@ LogicalResult trilu(NodeContext &context) {
 }
 
 /// [N, C b b, H, W] -> [N, C, H b, W b] and back.
+/// Whether a channel is made of a channel and a place in the block, in this
+/// order (CRD), or of a place and a channel (DCR).
+FailureOr<bool> channelsFirst(NodeContext &context) {
+  StringRef mode = context.stringAttribute("mode", "DCR");
+  if (mode != "DCR" && mode != "CRD")
+    return context.error("has the mode '" + mode + "'; expects DCR or CRD");
+  return mode == "CRD";
+}
+
 LogicalResult depthToSpace(NodeContext &context) {
   const Operand &input = context.input(0);
   int64_t block = context.intAttribute("blocksize", 0);
@@ -362,12 +371,14 @@ LogicalResult depthToSpace(NodeContext &context) {
         "expects an input [N, C, H, W] with C a multiple of blocksize squared");
   int64_t n = input.shape()[0], c = input.shape()[1] / (block * block),
           h = input.shape()[2], w = input.shape()[3];
-  bool crd = context.stringAttribute("mode", "DCR") == "CRD";
+  FailureOr<bool> crd = channelsFirst(context);
+  if (failed(crd))
+    return failure();
   Operand split =
-      context.emit.reshape(input, crd ? Shape{n, c, block, block, h, w}
-                                      : Shape{n, block, block, c, h, w});
-  Operand moved = context.emit.transpose(split, crd ? Shape{0, 1, 4, 2, 5, 3}
-                                                    : Shape{0, 3, 4, 1, 5, 2});
+      context.emit.reshape(input, *crd ? Shape{n, c, block, block, h, w}
+                                       : Shape{n, block, block, c, h, w});
+  Operand moved = context.emit.transpose(split, *crd ? Shape{0, 1, 4, 2, 5, 3}
+                                                     : Shape{0, 3, 4, 1, 5, 2});
   context.set(0, context.emit.reshape(moved, {n, c, h * block, w * block}));
   return success();
 }
@@ -381,10 +392,13 @@ LogicalResult spaceToDepth(NodeContext &context) {
         "expects an input [N, C, H, W] with H and W multiples of blocksize");
   int64_t n = input.shape()[0], c = input.shape()[1],
           h = input.shape()[2] / block, w = input.shape()[3] / block;
+  FailureOr<bool> crd = channelsFirst(context);
+  if (failed(crd))
+    return failure();
   Operand split = context.emit.reshape(input, {n, c, h, block, w, block});
-  context.set(
-      0, context.emit.reshape(context.emit.transpose(split, {0, 3, 5, 1, 2, 4}),
-                              {n, c * block * block, h, w}));
+  Operand moved = context.emit.transpose(split, *crd ? Shape{0, 1, 3, 5, 2, 4}
+                                                     : Shape{0, 3, 5, 1, 2, 4});
+  context.set(0, context.emit.reshape(moved, {n, c * block * block, h, w}));
   return success();
 }
 

@@ -148,6 +148,7 @@ llvm::ArrayRef<Decoder> attentionDecoders();
 llvm::ArrayRef<Decoder> linearAttentionDecoders();
 llvm::ArrayRef<Decoder> lossDecoders();
 llvm::ArrayRef<Decoder> optimizerDecoders();
+llvm::ArrayRef<Decoder> quantizeDecoders();
 llvm::ArrayRef<Decoder> microsoftDecoders();
 llvm::ArrayRef<Decoder> controlFlowDecoders();
 

@@ -23,7 +23,8 @@ DecoderTable::DecoderTable() {
         bitDecoders(),           cumulativeDecoders(),
         samplingDecoders(),      linearAttentionDecoders(),
         optimizerDecoders(),     microsoftDecoders(),
-        fourierDecoders(),       controlFlowDecoders()})
+        fourierDecoders(),       quantizeDecoders(),
+        controlFlowDecoders()})
     for (const Decoder &decoder : family)
       table[decoder.op].push_back(decoder);
 }

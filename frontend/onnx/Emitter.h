@@ -67,11 +67,35 @@ private:
   std::shared_ptr<const Drawn> drawnNumbers;
 };
 
+/// What integers are made of floats of.
+struct Quantized {
+  Operand input;
+  Operand places; ///< whole numbers, before they were bounded by the type
+  Operand scale;
+};
+
+class Quantizations {
+public:
+  void note(mlir::Value integers, Quantized from) {
+    all[integers] = std::move(from);
+  }
+  /// Null: these integers were not quantized.
+  const Quantized *of(mlir::Value integers) const {
+    auto found = all.find(integers);
+    return found == all.end() ? nullptr : &found->second;
+  }
+
+private:
+  llvm::DenseMap<mlir::Value, Quantized> all;
+};
+
 class Emitter {
 public:
   /// Emits into the (empty) `block`.
   explicit Emitter(mlir::Block *block);
   ~Emitter();
+
+  Quantizations quantizations;
 
   void setLocation(mlir::Location location) { loc = location; }
   mlir::Builder &attributes() { return builder; }

@@ -23,7 +23,7 @@ namespace {
 
 constexpr int64_t maxElements = int64_t(1) << 31;
 constexpr int64_t deepestBranch = 30;
-constexpr int64_t oldestOpset = 7, newestOpset = 27, newestIR = 13;
+constexpr int64_t oldestOpset = 7, newestOpset = 28, newestIR = 14;
 
 std::string dimsText(llvm::ArrayRef<int64_t> dims) {
   return dims.empty() ? "scalar"

@@ -23,7 +23,8 @@ static bool isLoss(Operation *op) { return op->hasTrait<nn::IsLoss>(); }
 bool isMove(Operation *op) { return op->hasTrait<nn::IsMove>(); }
 /// Its result is still a parameter, in another shape.
 static bool isMoveOfWhole(Operation *op) {
-  return isMove(op) && (!isLibraryCall(op) || isa<nn::StopGradientOp>(op));
+  return isMove(op) &&
+         (!isLibraryCall(op) || op->hasTrait<nn::IsGradientRule>());
 }
 
 static bool isBuffer(nn::ParameterOp parameter) {

@@ -7,6 +7,7 @@ import numpy as np
 
 import numpy_ops_fourier  # noqa: F401
 import numpy_ops_moves  # noqa: F401
+import numpy_ops_quantize  # noqa: F401
 import numpy_ops_recurrent  # noqa: F401
 import numpy_ops_reductions  # noqa: F401
 import numpy_ops_windows  # noqa: F401

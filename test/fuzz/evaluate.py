@@ -13,6 +13,7 @@ import numpy_ops_reductions  # noqa: F401
 import numpy_ops_sampling  # noqa: F401
 import numpy_ops_windows  # noqa: F401
 from numpy_ops import OPS, Call
+from numpy_ops_quantize import through
 from program import FLOATS, TYPES, rounded
 
 STEP = 1e-6  # of differences; in 80-bit floats it leaves 12 digits
@@ -36,6 +37,10 @@ def step_noise(value, key, relative):
     numbers = np.random.default_rng(key)
     errors = relative * numbers.uniform(-1, 1, value.shape).astype(value.dtype)
     return np.asarray(value * (1 + errors))  # of a scalar numpy makes no array
+
+
+# Stands before the name of what is quantized: for what is learned of it.
+LEARNED = "learned of "
 
 
 class Written:
@@ -66,11 +71,19 @@ class Written:
         self.loss = self.combined(self.values)
         self.readers = {}
 
-    def run(self, nodes, environment, part):
+    def run(self, nodes, environment, part, base=None):
+        """base: what there was before a parameter was changed. What was quantized then moves with
+        what is learned of it."""
         with np.errstate(all="ignore"):
-            for index, node in enumerate(nodes):
+            for node in nodes:
                 inputs = [environment[i] if i else None for i in node.inputs]
-                results = OPS[node.op](Call(node, inputs, self.program.opset, self.wide))
+                call = Call(node, inputs, self.program.opset, self.wide)
+                results = OPS[node.op](call)
+                if (learned := through(call)) is not None:
+                    environment[LEARNED + node.outputs[0]] = learned
+                source = LEARNED + node.inputs[0] if node.inputs else LEARNED
+                if base is not None and node.op == "DequantizeLinear" and source in base:
+                    results = [base[node.outputs[0]] + environment[source] - base[source]]
                 for at, (name, result) in enumerate(zip(node.outputs, results)):
                     if name:
                         result = result if isinstance(result, list) else np.asarray(result)
@@ -116,7 +129,7 @@ class Written:
         for part, base in enumerate(self.values):
             environment = dict(base)
             environment[name] = values
-            self.run(self.readers[name], environment, part)
+            self.run(self.readers[name], environment, part, base)
             environments.append(environment)
         return self.combined(environments)
 
@@ -248,6 +261,7 @@ def by_torch(program, parts, noise=0.0, seed=0, folds=True):
     import torch_ops_carried  # noqa: F401
     import torch_ops_fourier  # noqa: F401
     import torch_ops_moves  # noqa: F401
+    import torch_ops_quantize  # noqa: F401
     import torch_ops_recurrent  # noqa: F401
     import torch_ops_sampling  # noqa: F401
     import torch_ops_windows  # noqa: F401

@@ -9,6 +9,7 @@ import generate_fourier  # noqa: F401
 import generate_moves  # noqa: F401
 import generate_pad  # noqa: F401
 import generate_products  # noqa: F401
+import generate_quantize  # noqa: F401
 import generate_recurrent  # noqa: F401
 import generate_sampling  # noqa: F401
 import generate_scatter  # noqa: F401
@@ -19,7 +20,7 @@ from generators import GENERATORS, JUMPS, SINCE, cast
 from patterns import PATTERNS
 from program import Loss
 
-OPSETS = (13, 14, 15, 16, 17, 17, 18, 18, 19, 20, 20, 21, 22, 23, 23, 24, 24, 25, 26, 27)
+OPSETS = (13, 14, 15, 16, 17, 17, 18, 18, 19, 20, 20, 21, 22, 23, 23, 24, 24, 25, 26, 27, 28)
 
 
 class Case:

@@ -118,8 +118,11 @@ def bitwise(g, op):
 
 @generates("BitShift")
 def bit_shift(g, op):
-    x = g.pick("u8")
-    by = g.constant(g.numbers.integers(0, 10, tuple(g.dims(x)[-1:])), "u8")
+    x = g.pick("u8", *(("i8", "i32", "i64") if g.available_from(28) else ()))
+    dtype = g.type(x)
+    least = 0 if dtype == "u8" else -2
+    most = 8 * np.dtype(TYPES[dtype][1]).itemsize + 2
+    by = g.constant(g.numbers.integers(least, most, tuple(g.dims(x)[-1:])), dtype)
     g.emit(op, [x, by], direction=g.choose("LEFT", "RIGHT"))
 
 

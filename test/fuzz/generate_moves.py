@@ -192,9 +192,8 @@ def blocks(g, op):
         if total > 300:
             raise
         x = g.parameter(shape)
-    g.emit(
-        op, [x], blocksize=b, mode=g.choose(None, "DCR", "CRD") if op == "DepthToSpace" else None
-    )
+    has_mode = op == "DepthToSpace" or g.available_from(28)
+    g.emit(op, [x], blocksize=b, mode=g.choose(None, "DCR", "CRD") if has_mode else None)
 
 
 # -- positions -------------------------------------------------------------------------------------

@@ -284,6 +284,10 @@ def attention(g, op):
     if g.chance(0.25):
         more["softcap"] = number(g, "f32", 1.0, 2.0)
         g.program.takes_constants = True  # one over the root of the heads' size
+    if g.available_from(25) and g.chance(0.5):
+        more["left_window_size"], more["right_window_size"] = (
+            g.choose(None, -1, 0, 1, 2) for _ in range(2)
+        )
     g.emit(op, inputs, is_causal=g.choose(None, 1), scale=number(g, "f32", 0.25, 1.0, 0.7), **more)
 
 

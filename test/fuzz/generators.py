@@ -14,6 +14,7 @@ SINCE = {
     "Gelu": 20,
     "Mish": 18,
     "Swish": 24,
+    "SwiGLU": 28,
     "CastLike": 15,
     "HardSwish": 14,
     "Trilu": 14,
@@ -40,6 +41,9 @@ JUMPS = {
     "TopK",
     "Hardmax",
     "IsInf",
+    "QuantizeLinear",
+    "DequantizeLinear",
+    "DynamicQuantizeLinear",
 }
 
 
@@ -123,7 +127,7 @@ def division(g, op):
         dtype = g.type(x)
         if dtype in FLOATS:
             y = g.constant(np.array(g.choose(0.7, 1.3, -2.6)), dtype)
-            g.emit("Mod", [x, y], fmod=1)
+            g.emit("Mod", [x, y], fmod=g.choose(0, 1) if g.available_from(28) else 1)
             return
         shape = [d if g.chance(0.5) else 1 for d in g.dims(x)]
         values = g.numbers.integers(1, 7, tuple(shape)) * (1 if dtype == "u8" else g.choose(1, -1))
@@ -349,6 +353,14 @@ def with_alpha(g, op):
     }[op]
     x = g.float()
     g.emit(op, [x], alpha=number(g, g.type(x), *options))
+
+
+@generates("SwiGLU")
+def swiglu(g, op):
+    gate = g.float()
+    value = g.emit(g.choose("Tanh", "Neg", "Softsign"), [gate])
+    pair = [gate, value] if g.chance(0.5) else [value, gate]
+    g.emit(op, pair, alpha=number(g, g.type(gate), 1.0, 1.702, 0.5))
 
 
 @generates("Shrink")

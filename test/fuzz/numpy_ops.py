@@ -280,6 +280,11 @@ def swish(call):
     return [call[0] * sigmoid(call.real("alpha", 1) * call[0])]
 
 
+@op("SwiGLU")
+def swiglu(call):
+    return [call[0] * sigmoid(call.real("alpha", 1) * call[0]) * call[1]]
+
+
 @op("Shrink")
 def shrink(call):
     lambd, bias = call.real("lambd", 0.5), call.real("bias", 0)

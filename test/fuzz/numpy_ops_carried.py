@@ -104,7 +104,9 @@ def bit_shift(call):
     bits = 8 * x.dtype.itemsize
     left = call.attribute("direction") == "LEFT"
     shifted = np.left_shift(x, by % bits) if left else np.right_shift(x, by % bits)
-    return [np.where(by < bits, shifted, 0).astype(x.dtype)]
+    # What is left where all bits leave: copies of the sign.
+    rest = 0 if left else np.where(x < 0, -1, 0)
+    return [np.where((by >= 0) & (by < bits), shifted, rest).astype(x.dtype)]
 
 
 @op("BitCast")

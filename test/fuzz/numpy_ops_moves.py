@@ -204,12 +204,10 @@ def depth_to_space(call):
 @op("SpaceToDepth")
 def space_to_depth(call):
     b, (n, c, h, w) = call.attribute("blocksize"), call[0].shape
-    return [
-        call[0]
-        .reshape(n, c, h // b, b, w // b, b)
-        .transpose(0, 3, 5, 1, 2, 4)
-        .reshape(n, c * b * b, h // b, w // b)
-    ]
+    channels_first = call.attribute("mode", "DCR") == "CRD"
+    order = (0, 1, 3, 5, 2, 4) if channels_first else (0, 3, 5, 1, 2, 4)
+    blocks = call[0].reshape(n, c, h // b, b, w // b, b).transpose(order)
+    return [blocks.reshape(n, c * b * b, h // b, w // b)]
 
 
 @op("Gather")

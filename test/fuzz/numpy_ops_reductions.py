@@ -139,7 +139,15 @@ def attention(call):
         scores = scores + call[3] if is_float(call[3]) else np.where(call[3], scores, infinity)
     if call.attribute("is_causal", 0):
         scores = np.where(np.tri(*scores.shape[-2:], earlier, dtype=np.bool_), scores, infinity)
-    return [heads_back(np.matmul(np.exp(log_softmax(scores)), v), call[0])]
+    # How far a key is behind a query's own.
+    behind = np.arange(scores.shape[-1]) - np.arange(scores.shape[-2])[:, None] - earlier
+    left, right = (call.attribute(f"{side}_window_size", -1) for side in ("left", "right"))
+    far = ((left >= 0) & (behind < -left)) | ((right >= 0) & (behind > right))
+    scores = np.where(far, infinity, scores)
+    # A query that sees no key gets 0.
+    blind = np.all(scores == infinity, -1, keepdims=True)
+    weights = np.where(blind, call.wide(0), np.exp(log_softmax(np.where(blind, 0, scores))))
+    return [heads_back(np.matmul(weights, v), call[0])]
 
 
 @op("RotaryEmbedding")

@@ -228,6 +228,11 @@ def swish(call):
     return [F.silu(call[0]) if alpha == 1 else call[0] * torch.sigmoid(alpha * call[0])]
 
 
+@op("SwiGLU")
+def swiglu(call):
+    return [swish(call)[0] * call[1]]
+
+
 @op("Shrink")
 def shrink(call):
     x, lambd, bias = call[0], float(call.real("lambd", 0.5)), float(call.real("bias", 0))

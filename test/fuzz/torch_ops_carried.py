@@ -88,8 +88,12 @@ def det(call):
 @op("BitShift")
 def bit_shift(call):
     x, by = torch.broadcast_tensors(call[0], call[1])
-    wide = x.long()
-    moved = wide << by.long() if call.attribute("direction") == "LEFT" else wide >> by.long()
+    wide, by, most = x.long(), by.long(), 8 * x.element_size() - 1
+    gone = (by < 0) | (by > most)
+    if call.attribute("direction") == "LEFT":
+        moved = torch.where(gone, 0, wide << torch.where(gone, 0, by))
+    else:
+        moved = wide >> torch.where(gone, most + (wide >= 0), by).clamp(max=63)
     return [moved.to(x.dtype)]
 
 

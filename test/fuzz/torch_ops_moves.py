@@ -214,6 +214,8 @@ def depth_to_space(call):
 def space_to_depth(call):
     b, (n, c, _, _) = call.attribute("blocksize"), call[0].shape
     x = F.pixel_unshuffle(call[0], b)
+    if call.attribute("mode", "DCR") == "CRD":
+        return [x]
     return [x.reshape(n, c, b * b, *x.shape[2:]).transpose(1, 2).reshape(x.shape)]
 
 
@@ -390,8 +392,13 @@ def attention(call):
     if earlier:
         k, v = torch.cat([call[4], k], 2), torch.cat([call[5], v], 2)
     mask, scores = call[3], (q.shape[0], q.shape[1], q.shape[2], k.shape[2])
+    left, right = (call.attribute(f"{side}_window_size", -1) for side in ("left", "right"))
     if call.attribute("is_causal", 0):
-        seen = torch.ones(scores[-2:], dtype=torch.bool).tril(earlier)
+        right = 0
+    if left >= 0 or right >= 0:
+        seen = torch.ones(scores[-2:], dtype=torch.bool)
+        seen = seen.tril(earlier + right) if right >= 0 else seen
+        seen = seen.triu(earlier - left) if left >= 0 else seen
         if mask is None:
             mask = seen
         elif mask.dtype is torch.bool:

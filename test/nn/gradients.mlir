@@ -416,6 +416,14 @@ func.func @stop_gradient_nowhere(%x: tensor<3xf64>, %m: tensor<3xi1> {test.value
   return %y : tensor<3xf64>
 }
 
+// To what has the same slope; nn-differentiate.mlir has others.
+func.func @straight_through(%x: tensor<3xf64>) -> tensor<3xf64> {
+  %v = nn.tanh %x : tensor<3xf64>
+  %t = nn.tanh %x : tensor<3xf64>
+  %y = nn.straight_through %v to %t : tensor<3xf64>
+  return %y : tensor<3xf64>
+}
+
 //===--- Random ---===//
 
 func.func @dropout(%x: tensor<2x3x4xf64>) -> tensor<2x3x4xf64> {

@@ -13,6 +13,7 @@ import tempfile
 import unittest
 
 from bad_loops import BadLoops
+from bad_quantization import BadQuantization
 from bad_signals import BadSignals
 from onnx_writer import *
 from single_node import WEIGHT, X, Y, single
@@ -21,7 +22,7 @@ SHARDC_OPT = ""
 SECONDS, BYTES = 2.0, 1 << 30
 
 
-class BadInputs(BadLoops, BadSignals, unittest.TestCase):
+class BadInputs(BadLoops, BadQuantization, BadSignals, unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
         self.path = os.path.join(self.folder.name, "model.onnx")
@@ -88,10 +89,10 @@ class BadInputs(BadLoops, BadSignals, unittest.TestCase):
     def test_versions_outside_of_the_supported_ones(self):
         relu = node("Relu", ["x"], ["y"])
         self.refused(
-            single(relu, version=6), "opset 6 is not supported; supported are opsets 7 to 27"
+            single(relu, version=6), "opset 6 is not supported; supported are opsets 7 to 28"
         )
-        self.refused(single(relu, version=28), "opset 28 is not supported")
-        self.refused(single(relu, ir=14), "IR version 14")
+        self.refused(single(relu, version=29), "opset 29 is not supported")
+        self.refused(single(relu, ir=15), "IR version 15")
 
     # Operators and types
 
@@ -127,6 +128,12 @@ class BadInputs(BadLoops, BadSignals, unittest.TestCase):
         self.refused(
             single(node("Swish", ["x"], ["y"]), version=23), r"node 'swish' \(Swish, opset 23\)"
         )
+        # What opset 28 takes.
+        self.refused(
+            single(node("Mod", ["x", "x"], ["y"]), version=27),
+            r"\(Mod, opset 27\): expects fmod = 1 for floats before opset 28",
+        )
+        self.accepted(single(node("Mod", ["x", "x"], ["y"]), version=28), r"nn\.mod")
         self.refused(
             single(node("FusedMatMul", ["x", "w"], ["y"], domain="com.microsoft"), WEIGHT),
             "opset_import lacks the domain 'com.microsoft'",

@@ -235,6 +235,31 @@ func.func @model(%pad: tensor<3xi1>) -> tensor<f32> {
 
 // -----
 
+// What is rounded is learned as if it were not: the gradient of round(w) v is v, and round(w) is multiplied. The op is gone from both functions.
+nn.parameter @w : tensor<3xf32> {initializer = "w", file = "", offset = 0 : i64, length = 12 : i64, stored_type = f32, trainable}
+nn.parameter @v : tensor<3xf32> {initializer = "v", file = "", offset = 0 : i64, length = 12 : i64, stored_type = f32, trainable}
+
+// CHECK-LABEL: func.func @eval
+// CHECK-NOT: nn.straight_through
+// CHECK-LABEL: func.func @train(
+// CHECK-NOT: nn.straight_through
+// CHECK-DAG: %[[W:.*]] = nn.get_parameter @w
+// CHECK-DAG: %[[V:.*]] = nn.get_parameter @v
+// CHECK: %[[R:.*]] = nn.round %[[W]]
+// CHECK: return %{{.*}}, %[[V]], %[[R]]
+func.func @model(%x: tensor<3xi1>) -> tensor<f32> {
+  %w = nn.get_parameter @w : tensor<3xf32>
+  %v = nn.get_parameter @v : tensor<3xf32>
+  %q = nn.round %w : tensor<3xf32>
+  %s = nn.straight_through %q to %w : tensor<3xf32>
+  %m = nn.mul %s, %v : tensor<3xf32>
+  %r = nn.reduce_sum %m [0] : (tensor<3xf32>) -> tensor<1xf32>
+  %loss = nn.reshape %r : (tensor<1xf32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+
+// -----
+
 // A parameter that only a detached value reads is not trained.
 // CHECK: nn.parameter @w {{.*}} trainable
 // CHECK: nn.parameter @v {{.*}} stored_type = f32}

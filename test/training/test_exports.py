@@ -20,7 +20,7 @@ EXPORTS = ("dynamo", "dynamo-unoptimized", "legacy", "legacy-defaults")
 BOTH = tuple(
     """
     xlm-r falcon falcon-40b albert deberta-v2 gemma2 gpt-neox bart marian pegasus encoder
-    batch-norm one-plus two-norms equal-16 equal-40
+    batch-norm one-plus two-norms equal-16 equal-40 quantized
     """.split()
 )
 FRESH = tuple(

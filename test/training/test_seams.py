@@ -24,7 +24,15 @@ import table  # noqa: E402
 LARGEST_ERROR = {"float64": 1e-10, "float32": 2e-6}  # of the number, or of 1
 # Of 16-bit numbers: half a last place, for what is rounded once; the smallest that there is.
 ROUNDING = {"bf16": (2.0**-9, 2.0**-134), "float16": (2.0**-12, 2.0**-25)}
-FAMILIES = ("Activation", "ChannelNorm", "Elementwise", "Normalization", "Pooling", "Reduction")
+FAMILIES = (
+    "Activation",
+    "ChannelNorm",
+    "Elementwise",
+    "Normalization",
+    "Pooling",
+    "Quantize",
+    "Reduction",
+)
 
 
 def write_model(path, cases, numbers, number=TensorProto.FLOAT):
@@ -81,7 +89,7 @@ def write_model(path, cases, numbers, number=TensorProto.FLOAT):
         [helper.make_tensor_value_info("loss", number, [])],
         initializers,
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 24)], ir_version=8)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 28)], ir_version=8)
     with open(path, "wb") as file:
         file.write(model.SerializeToString())
 

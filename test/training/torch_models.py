@@ -184,6 +184,7 @@ MODELS = {
     "copies": Case(modules.Copies, "rows"),
     "layer-scale": Case(modules.LayerScale, "vectors"),
     "buffers": Case(modules.Buffers, "vectors"),
+    "quantized": Case(modules.Quantized, "vectors"),
 }
 # fmt: on
 

@@ -444,3 +444,17 @@ class Buffers(nn.Module):
         return self.head(
             torch.tanh(F.linear(self.a(x), self.weight, self.bias)) + F.linear(x, self.average)
         )
+
+
+class Quantized(nn.Module):
+    """Fake quantization of a weight and of activations, of which some are cut off."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.head = nn.Linear(16, 16), nn.Linear(16, 4)
+
+    def forward(self, x):
+        x = torch.fake_quantize_per_tensor_affine(x, 2.0**-6, 3, -128, 127)
+        weight = torch.fake_quantize_per_tensor_affine(self.a.weight, 2.0**-9, 5, -128, 127)
+        x = torch.tanh(F.linear(x, weight, self.a.bias))
+        return self.head(torch.fake_quantize_per_tensor_affine(x, 2.0**-9, 0, 0, 255))

@@ -39,7 +39,7 @@ void declareFiles(OptionTable &table, Said &said) {
   table.question("--list-ops", "print the ONNX operators that are supported, "
                                "and the opsets that define what is");
   table.required("model", "MODEL.onnx", said.options.model,
-                 "the ONNX file (opset 13 to 27)");
+                 "the ONNX file (opset 13 to 28)");
   table.value("-o,--output", "FILE", said.options.output,
               "the trainer to write; default: MODEL.trainer");
 }

@@ -92,9 +92,25 @@ StopGradientOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
   return success();
 }
 
+LogicalResult
+StraightThroughOp::differentiate(OpBuilder &, ValueRange resultGradients,
+                                 ArrayRef<bool>,
+                                 SmallVectorImpl<Value> &operandGradients) {
+  operandGradients.push_back(Value());
+  operandGradients.push_back(resultGradients[0]);
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Reference evaluation
 //===----------------------------------------------------------------------===//
+
+LogicalResult
+StraightThroughOp::evaluate(ArrayRef<HostTensor> operands,
+                            SmallVectorImpl<HostTensor> &results) {
+  results.push_back(operands[0]);
+  return success();
+}
 
 LogicalResult StopGradientOp::evaluate(ArrayRef<HostTensor> operands,
                                        SmallVectorImpl<HostTensor> &results) {

@@ -56,7 +56,7 @@ def NN_GetParameterOp : NN_Op<"get_parameter", [DeclareOpInterfaceMethods<Symbol
 }
 
 def NN_StopGradientOp : NN_MoveOp<"stop_gradient",
-    [AllTypesMatch<["input", "result"]>, NN_HasGradient]> {
+    [AllTypesMatch<["input", "result"]>, NN_HasGradient, NN_IsGradientRule]> {
   let summary = "the input, through which no gradient flows: nowhere, or not where `where` is true";
   let description = [{
     PyTorch's detach(), and with `where` what does without a gradient of its own: the rows of an
@@ -74,6 +74,24 @@ def NN_StopGradientOp : NN_MoveOp<"stop_gradient",
   let assemblyFormat =
     "$input (`where` $where^)? attr-dict `:` functional-type(operands, $result)";
   let hasVerifier = 1;
+}
+
+def NN_StraightThroughOp : NN_MoveOp<"straight_through",
+    [AllTypesMatch<["input", "through", "result"]>, NN_HasGradient, NN_IsGradientRule]> {
+  let summary = "the input, whose gradient is that of `through`";
+  let description = [{
+    The straight-through estimator: what a quantized value is, learned as if it had not been rounded
+    (Bengio, Léonard and Courville, https://arxiv.org/abs/1308.3432). The gradient of `through` is
+    the result's, `input` has none. All three have one type, of floats; all else is refused.
+    `nn-differentiate` leaves none behind: a forward pass alone has no use for it.
+
+    ```mlir
+    %y = nn.straight_through %rounded to %x : tensor<4x8xf32>
+    ```
+  }];
+  let arguments = (ins NN_Float:$input, NN_Float:$through);
+  let results = (outs NN_Float:$result);
+  let assemblyFormat = "$input `to` $through attr-dict `:` type($result)";
 }
 
 def NN_StridedAttr : AttrDef<NN_Dialect, "Strided", [ElementsAttrInterface]> {

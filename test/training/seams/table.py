@@ -9,6 +9,7 @@ import math
 from onnx import TensorProto, helper
 
 INF, NAN = math.inf, math.nan
+INT8 = TensorProto.INT8
 # fmt: off
 POINTS = [0.0, -0.0, 1.0, -1.0, 3.0, -3.0, 6.0, 20.0, -20.0, 100.0, -100.0, 1000.0, -1000.0,
           1e20, -1e20, INF, -INF, NAN]
@@ -150,6 +151,27 @@ CASES = [
     Case("Sum", [("Sum", ["x", "y"], {})], "x + y", [0.0, INF, 1.0], [0.0, -INF, NAN]),
     binary("Mod", "torch.fmod(x, y)", [p for p in PAIRS if p[1] != 0 and p[0] < 1e9] + [(1.0, INF)],
            fmod=1),
+    binary("Mod", "torch.remainder(x, y)", [p for p in PAIRS if p[1] != 0 and p[0] < 1e9]
+           + [(1.0, INF), (-1.0, -INF)], name="Mod.floored"),
+    binary("SwiGLU", "F.silu(x) * y", PAIRS + [(20.0, -3.0), (-1000.0, 1.0)]),
+    binary("SwiGLU", "x * (0.5 * x).sigmoid() * y", name="SwiGLU.half", alpha=0.5),
+    # -- quantized: ties, and both ends of what the integers hold
+    Case("QuantizeLinear", [("Cast", [3.0], {"to": INT8}),
+                            ("QuantizeLinear", ["x", 0.25, "#0"], {}),
+                            ("DequantizeLinear", ["#1", 0.25, "#0"], {})],
+         "torch.fake_quantize_per_tensor_affine(x, 0.25, 3, -128, 127)",
+         [0.0, 0.125, 0.375, -0.125, 1.3, 31.0, 31.1, 31.125, 31.2, -32.75, -32.875, -33.0, 1e9]),
+    Case("QuantizeLinear.bounded", [("Cast", [0.0], {"to": INT8}), ("Cast", [-64.0], {"to": INT8}),
+                                    ("Cast", [63.0], {"to": INT8}),
+                                    ("QuantizeLinear", ["x", 0.5, "#0"], {}),
+                                    ("Clip", ["#3", "#1", "#2"], {}),
+                                    ("DequantizeLinear", ["#4", 0.5, "#0"], {})],
+         "torch.fake_quantize_per_tensor_affine(x, 0.5, 0, -64, 63)",
+         [0.0, 0.25, 31.5, 31.7, 31.75, 32.0, -32.0, -32.3, 60.0, -70.0]),
+    Case("QuantizeLinear.unsigned", [("QuantizeLinear", ["x", 0.5], {}),
+                                     ("DequantizeLinear", ["#0", 0.5], {})],
+         "torch.fake_quantize_per_tensor_affine(x, 0.5, 0, 0, 255)",
+         [0.0, -0.25, -0.3, 0.75, 127.5, 127.7, 127.8, -3.0]),
     binary("Pow", "x ** y", POWERS),
     *(Case(f"Pow.{e}", [("Pow", ["x", e], {})], f"x ** {e}", FINITE[:1] + FINITE[2:13])
       for e in (0.0, 1.0, 2.0, 3.0, 0.5, -1.0, 2.5)),
@@ -271,6 +293,13 @@ NARROW_CASES = [
           name="narrow.Selu"),
     unary("Softsign", "F.softsign(x)", NARROW_POINTS, name="narrow.Softsign"),
     unary("Swish", "x * (0.5 * x).sigmoid()", NARROW_POINTS, name="narrow.Swish", alpha=0.5),
+    binary("SwiGLU", "F.silu(x) * y", [(1.5, -3.0), (-0.75, 40.0), (9.0, 0.0625), (-6.0, 7.0)],
+           name="narrow.SwiGLU"),
+    Case("narrow.QuantizeLinear", [("Cast", [3.0], {"to": INT8}),
+                                   ("QuantizeLinear", ["x", 0.0625, "#0"], {}),
+                                   ("DequantizeLinear", ["#1", 0.0625, "#0"], {})],
+         "torch.fake_quantize_per_tensor_affine(x, 0.0625, 3, -128, 127)",
+         [0.0, 1.296875, -2.171875, 7.6875, 7.84375, -9.0]),
     Case("narrow.Mean", [("Mean", ["x", "y"], {})], "(x + y) / 2", [40960.0, 256.0, 3.0],
          [61440.0, 1.0, -2.984375]),
     Case("narrow.Sum", [("Sum", ["x", "y", "z"], {})], "x + y + z", [40960.0, 256.0, 3.0],
@@ -324,7 +353,7 @@ def weight(position):
     return 1.0 + position % 3
 
 
-# Where this table has nothing to say: comparisons, booleans, moves.
+# Where this table has nothing to say: comparisons, booleans, moves, and what has three results.
 WITHOUT_SEAMS = {
     "And",
     "Or",
@@ -341,6 +370,7 @@ WITHOUT_SEAMS = {
     "CastLike",
     "Identity",
     "Dropout",
+    "DynamicQuantizeLinear",
 }
 
 
