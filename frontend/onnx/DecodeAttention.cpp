@@ -43,6 +43,9 @@ Operand maskBias(Emitter &emit, const Operand &mask, Type element) {
       emit.scalar(element, -std::numeric_limits<double>::infinity()));
 }
 
+/// Most elements of a mask of windows that is a constant of the program.
+constexpr int64_t mostKnown = int64_t(1) << 20;
+
 struct Scores {
   int64_t batch, heads, queries, keys;
   Type element;
@@ -221,8 +224,8 @@ void Attending::hideFarther() {
     return;
   Operand place = emit.iota(scores.keys, 3, 4),
           row = emit.iota(scores.queries, 2, 4);
-  // A mask that is too large to be known is computed by the run.
-  if (scores.queries * scores.keys > Emitter::maxElements)
+  // A large mask is computed by the run: it would be a large constant.
+  if (scores.queries * scores.keys > mostKnown)
     place = emit.materialize(place), row = emit.materialize(row);
   Operand own = emit.binary<nn::AddOp>(
       row, endsByLength
