@@ -117,8 +117,9 @@ LogicalResult Attending::readWindow() {
       return context.error("expects " + Twine(name) +
                            " to be -1, which hides no key, or more, got " +
                            Twine(given));
+    // More than all there is is all.
     if (given >= 0)
-      *size = given;
+      *size = std::min(given, scores.queries + scores.keys);
   }
   if (context.intAttribute("is_causal", 0) != 0)
     right = 0;

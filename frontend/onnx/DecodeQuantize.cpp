@@ -3,8 +3,6 @@
 // (nn.straight_through).
 #include "frontend/onnx/Decoder.h"
 
-#include <limits>
-
 using namespace mlir;
 using namespace shardc;
 using namespace shardc::onnx;
@@ -41,8 +39,12 @@ FailureOr<Operand> perElement(NodeContext &context, size_t i,
     return failure();
   const int64_t size = shape[*axis];
   Shape expected(shape);
-  const int64_t block = context.intAttribute("block_size", 0);
-  if (block <= 0) {
+  // A block that is longer than the axis is all of it.
+  const int64_t block = std::min(context.intAttribute("block_size", 0), size);
+  if (block < 0)
+    return context.error("expects a block_size of 1 or more, got " +
+                         Twine(block));
+  if (block == 0) {
     expected.assign(rank, 1);
     expected[*axis] = size;
     if (given.shape() != ArrayRef(size))
@@ -67,11 +69,11 @@ FailureOr<Operand> perElement(NodeContext &context, size_t i,
                        *axis, 0, size);
 }
 
-/// Checks that input 2, where it is there, has the type of the integers and the
-/// scale's shape.
-LogicalResult checkZeroPoint(NodeContext &context, Type integers) {
+/// Input 2 as perElement() has it; nothing where it is not there. It has the
+/// type of the integers and the scale's shape.
+FailureOr<Operand> zeroPoint(NodeContext &context, Type integers) {
   if (!context.has(2))
-    return success();
+    return Operand();
   const Operand &zero = context.input(2), &scale = context.input(1);
   if (zero.elementType() != integers)
     return context.error("expects a zero point of the quantized type " +
@@ -81,7 +83,7 @@ LogicalResult checkZeroPoint(NodeContext &context, Type integers) {
     return context.error("expects a zero point of the scale's shape " +
                          shapeText(scale.shape()) + ", got " +
                          shapeText(zero.shape()));
-  return success();
+  return perElement(context, 2, context.input(0).shape());
 }
 
 /// The element type that an attribute names; `otherwise` where it names none.
@@ -98,8 +100,8 @@ FailureOr<Type> namedType(NodeContext &context, StringRef attribute,
   return type;
 }
 
-/// x / scale + zero, rounded to a whole number and not yet saturated; integers
-/// of a type that remember where they are from.
+/// x / scale, rounded, plus zero, within what the type holds. It is noted what
+/// the integers are made of.
 Operand quantized(Emitter &emit, const Operand &x, const Operand &scale,
                   const Operand &perElement, const Operand &zero, Type type) {
   Emitter::OneRounding one(emit);
@@ -128,10 +130,12 @@ LogicalResult quantizeLinear(NodeContext &context) {
                          typeName(scale.elementType()));
   Type type = context.has(2) ? context.input(2).elementType()
                              : emit.attributes().getIntegerType(8, false);
-  FailureOr<Type> to = namedType(context, "output_dtype", type),
-                  precision =
-                      namedType(context, "precision", scale.elementType());
-  if (failed(to) || failed(precision))
+  FailureOr<Type> to = namedType(context, "output_dtype", type);
+  if (failed(to))
+    return failure();
+  FailureOr<Type> precision =
+      namedType(context, "precision", scale.elementType());
+  if (failed(precision))
     return failure();
   if (!rangeOf(*to))
     return context.error("quantizes to " + typeName(*to) +
@@ -141,17 +145,11 @@ LogicalResult quantizeLinear(NodeContext &context) {
     return context.error("expects a precision of floats, got " +
                          typeName(*precision));
   FailureOr<Operand> factors = perElement(context, 1, x.shape());
-  if (failed(checkZeroPoint(context, *to)) || failed(factors))
+  FailureOr<Operand> zero = failure();
+  if (failed(factors) || failed(zero = zeroPoint(context, *to)))
     return failure();
-  Operand zero;
-  if (context.has(2)) {
-    FailureOr<Operand> zeros = perElement(context, 2, x.shape());
-    if (failed(zeros))
-      return failure();
-    zero = *zeros;
-  }
-  context.set(
-      0, quantized(emit, x, scale, emit.cast(*factors, *precision), zero, *to));
+  context.set(0, quantized(emit, x, scale, emit.cast(*factors, *precision),
+                           *zero, *to));
   return success();
 }
 
@@ -238,22 +236,20 @@ LogicalResult dequantizeLinear(NodeContext &context) {
                          typeName(scale.elementType()));
   FailureOr<Type> type =
       namedType(context, "output_dtype", scale.elementType());
-  FailureOr<Operand> factors = perElement(context, 1, x.shape());
-  if (failed(type) || failed(factors) ||
-      failed(checkZeroPoint(context, x.elementType())))
+  if (failed(type))
     return failure();
   if (!isa<FloatType>(*type))
     return context.error("expects an output_dtype of floats, got " +
                          typeName(*type));
+  FailureOr<Operand> factors = perElement(context, 1, x.shape());
+  FailureOr<Operand> zero = failure();
+  if (failed(factors) || failed(zero = zeroPoint(context, x.elementType())))
+    return failure();
   Emitter::OneRounding one(emit);
   Type wide = emit.arithmeticType(*type);
   Operand centered = emit.cast(x, wide);
-  if (context.has(2)) {
-    FailureOr<Operand> zeros = perElement(context, 2, x.shape());
-    if (failed(zeros))
-      return failure();
-    centered = emit.binary<nn::SubOp>(centered, emit.cast(*zeros, wide));
-  }
+  if (*zero)
+    centered = emit.binary<nn::SubOp>(centered, emit.cast(*zero, wide));
   Operand value = one.result(emit.cast(
       emit.binary<nn::MulOp>(centered, emit.cast(*factors, wide)), *type));
   value = emit.emit<nn::StopGradientOp>(value.type(), {value});

@@ -181,7 +181,7 @@ void CudaDevice::upload(std::byte *to, const void *from, int64_t bytes) {
     // Compute waits for every transfer that was begun.
     awaitCompute();
     std::memcpy(to, from, size_t(bytes));
-  } catch (const DriverError &error) {
+  } catch (const DeviceError &error) {
     failedBefore(error);
   }
 }
@@ -224,8 +224,15 @@ void CudaDevice::downloadIn(CUstream stream, Staging &staging, void *to,
 }
 
 void CudaDevice::download(void *to, const std::byte *from, int64_t bytes) {
-  if (bytes == 0)
-    return;
+  try {
+    if (bytes > 0)
+      downloadParts(to, from, bytes);
+  } catch (const DeviceError &error) {
+    failedBefore(error);
+  }
+}
+
+void CudaDevice::downloadParts(void *to, const std::byte *from, int64_t bytes) {
   const bool isOwner = std::this_thread::get_id() == owner;
   if (transfers.isThere(from)) {
     if (isOwner)
@@ -273,9 +280,10 @@ void CudaDevice::failed(const std::string &place, const Error &error) {
   throw DeviceError(concat(step, place, ": ", error.what()));
 }
 
-void CudaDevice::failedBefore(const DriverError &error) {
-  if (!error.isOfTheDevice())
-    throw error;
+void CudaDevice::failedBefore(const DeviceError &error) {
+  auto *ofDriver = dynamic_cast<const DriverError *>(&error);
+  if (ofDriver && !ofDriver->isOfTheDevice())
+    throw;
   failed(placeReached(), error);
 }
 

@@ -111,8 +111,9 @@ public:
   /// found may be the end of another rank, which says more: it is waited for.
   [[noreturn]] void failed(const std::string &place, const Error &error);
   /// The same of a call that meets what was launched before it, with the place
-  /// that the device has come to. Other errors are thrown as they are.
-  [[noreturn]] void failedBefore(const DriverError &error);
+  /// that the device has come to. An error of the call's own is thrown again as
+  /// it is: to be called where it is caught.
+  [[noreturn]] void failedBefore(const DeviceError &error);
   /// Waits a while for an Aborted of another rank, which it throws.
   void hearOthers();
   CudaProgram *running = nullptr;
@@ -149,6 +150,7 @@ private:
   void makeStaging();
   void settleAll();
   void uploadParts(std::byte *to, const void *from, int64_t bytes);
+  void downloadParts(void *to, const std::byte *from, int64_t bytes);
   void readNote();
   void downloadIn(CUstream stream, Staging &staging, void *to,
                   const std::byte *from, int64_t bytes);

@@ -49,6 +49,8 @@ class BadQuantization:
             self.quantize(floats("s", [2, 3], [1] * 6), block_size=3),
             r"expects input 1 to be \[2, 2\], one number for each block of 3 along axis 1",
         )
+        self.accepted(self.quantize(floats("s", [2, 1], [1] * 2), block_size=1 << 62), "nn.round")
+        self.refused(self.quantize(floats("s", [2, 2], [1] * 4), block_size=-3), "got -3")
         self.refused(
             self.quantize(floats("s", [2, 2], [1] * 4), block_size=3, axis=2),
             "axis 2 is out of range for rank 2",

@@ -130,6 +130,10 @@ class KernelCache(ToolTest):
         result = run(SHARDC, "explain", MODEL, *FLAGS, *folder, "memory")
         self.assert_one_error(result, "shardc", "--kernel-cache")
         self.assertFalse(os.path.exists(self.path("cache")))
+        # What the environment names is not looked at either.
+        words = ("env", "SHARDC_KERNEL_CACHE=/proc/none", SHARDC, "explain", MODEL, *FLAGS)
+        result = run(*words, "memory")
+        self.assertEqual((result.code, result.err), (0, ""))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,8 @@ from onnx import TensorProto, helper, numpy_helper
 from reference import SHARDC, command, read_metrics
 
 SIZE = 4
-WINDOWS = ((3, -1, 0), (-1, 2, 0), (2, 1, 0), (5, -1, 1), (0, 0, 0))  # left, right, is_causal
+# Left, right, is_causal.
+WINDOWS = ((3, -1, 0), (-1, 2, 0), (2, 1, 0), (5, -1, 1), (0, 0, 0), (1 << 40, (1 << 63) - 1, 0))
 
 
 def expected(x, weight, target, left, right, is_causal):

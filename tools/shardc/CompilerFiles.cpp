@@ -32,7 +32,9 @@ llvm::Error showPhase(const Options &options, Phase phase,
 }
 
 llvm::Expected<kernels::KernelCache> openKernelCache(const Options &options) {
-  if (options.kernelCache.empty())
+  bool compiles =
+      options.compileTo == Phase::Trainer || !options.kernels.empty();
+  if (options.kernelCache.empty() || !compiles)
     return kernels::KernelCache();
   auto cache = kernels::KernelCache::open(options.kernelCache);
   if (cache)

@@ -21,7 +21,7 @@ llvm::Error showPhase(const Options &options, Phase phase,
                       mlir::ModuleOp module, llvm::StringRef suffix);
 
 /// The cache that --kernel-cache names; one that keeps nothing where it names
-/// none.
+/// none, or where no kernel is compiled.
 llvm::Expected<kernels::KernelCache> openKernelCache(const Options &options);
 
 /// That no file is input and output, or two outputs. `suffixes`: of all targets;
