@@ -173,7 +173,7 @@ class Mpirun:
     def test_conformance(self):
         for processes in (2, 4):
             code, out, errors = self.run_all(
-                *self.mpirun(processes), TESTS, self.kind, "--gtest_brief=1"
+                *self.mpirun(processes), TESTS, self.kind, "--gtest_brief=1", **self.shares
             )
             self.assertEqual(code, 0, out[-4000:] + errors)
             self.assertRegex(out, rf"{self.version}\S*, {processes} processes")
@@ -264,6 +264,8 @@ class OpenMpi(Mpirun, Trainers):
     kind, launcher, library = "openmpi", "mpirun.openmpi", "libmpi.so.40"
     version, says = "Open MPI v", "Open MPI"
     flags = ("--allow-run-as-root", "--oversubscribe", "--bind-to", "none")
+    # Thousands of collectives of processes that poll: each gives its core to the others.
+    shares = {"OMPI_MCA_mpi_yield_when_idle": "1"}
 
     def test_a_place_that_mpi_does_not_know_is_said(self):
         code, _, errors = self.run_all(
@@ -279,7 +281,7 @@ class OpenMpi(Mpirun, Trainers):
 class Mpich(Mpirun, Trainers):
     kind, launcher, library = "mpich", "mpirun.mpich", "libmpich.so.12"
     version, says = "MPICH Version: ", "MPICH"
-    flags = ()
+    flags, shares = (), {}
     # Hydra ends what is left of a run by signal 9, and may say that number.
     failures = (1, 9)
 
