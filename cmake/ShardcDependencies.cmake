@@ -87,5 +87,6 @@ if(SHARDC_FUZZ)
     -D_GLIBCXX_ASSERTIONS)
 endif()
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
-add_link_options(-fuse-ld=lld-22)
+# The build ID is part of the keys of kernels that are kept (codegen/kernels/KernelCache.h).
+add_link_options(-fuse-ld=lld-22 -Wl,--build-id)
 add_compile_options(-Wall -Wextra -Wno-unused-parameter -fdiagnostics-color=auto)

@@ -18,10 +18,12 @@
 namespace shardc::kernels {
 
 /// Appends the build ID of one loaded program or library (ELF's note
-/// NT_GNU_BUILD_ID, which linkers write).
+/// NT_GNU_BUILD_ID, which linkers write). 1 where one that compiles has none:
+/// the program, whose name is empty here, LLVM or MLIR.
 static int appendBuildId(dl_phdr_info *object, size_t, void *ids) {
-  // The kernel's own, which compiles nothing.
-  if (llvm::StringRef(object->dlpi_name).starts_with("linux-vdso"))
+  llvm::StringRef file = llvm::sys::path::filename(object->dlpi_name);
+  // The kernel's own.
+  if (file.starts_with("linux-vdso"))
     return 0;
   for (int i = 0; i < object->dlpi_phnum; ++i) {
     const ElfW(Phdr) &header = object->dlpi_phdr[i];
@@ -35,26 +37,34 @@ static int appendBuildId(dl_phdr_info *object, size_t, void *ids) {
       const char *name = at + sizeof(*note);
       const char *value = name + llvm::alignTo(note->n_namesz, 4);
       if (note->n_type == NT_GNU_BUILD_ID &&
-          llvm::StringRef(name, note->n_namesz) == llvm::StringRef("GNU\0", 4))
+          llvm::StringRef(name, note->n_namesz) ==
+              llvm::StringRef("GNU\0", 4)) {
         static_cast<std::string *>(ids)->append(value, note->n_descsz);
+        return 0;
+      }
       at = value + llvm::alignTo(note->n_descsz, 4);
     }
   }
-  return 0;
+  return file.empty() || file.starts_with("libLLVM") ||
+         file.starts_with("libMLIR");
 }
 
 /// The build IDs of this program and of its libraries: what they compile to is
-/// a matter of their code.
+/// a matter of their code. Empty where one that compiles has none.
 static const std::string &buildIds() {
   static const std::string ids = [] {
     std::string found;
-    dl_iterate_phdr(appendBuildId, &found);
-    return found;
+    return dl_iterate_phdr(appendBuildId, &found) == 0 ? found : "";
   }();
   return ids;
 }
 
 llvm::Expected<KernelCache> KernelCache::open(llvm::StringRef folder) {
+  if (buildIds().empty())
+    return llvm::createStringError(
+        "this program, or its LLVM or MLIR, has no build ID (link it with "
+        "--build-id): what older ones have left cannot be told from what it "
+        "would compile");
   KernelCache cache;
   cache.folder = folder.str();
   std::error_code error = llvm::sys::fs::create_directories(folder);
