@@ -28,9 +28,11 @@ public:
   /// `refusal` of a kernel that was refused.
   llvm::json::Value toJson() const override;
   std::string warning() const override {
-    return hasPtxas ? kernels.warning
-                    : "no ptxas in $CUDA_HOME, $PATH or /usr/local/cuda: PTX "
-                      "alone";
+    std::string noPtxas = hasPtxas ? ""
+                                   : "no ptxas in $CUDA_HOME, $PATH or "
+                                     "/usr/local/cuda: PTX alone";
+    return noPtxas + (noPtxas.empty() || kernels.warning.empty() ? "" : "; ") +
+           kernels.warning;
   }
 
 private:

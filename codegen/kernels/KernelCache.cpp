@@ -131,9 +131,13 @@ llvm::Error KernelCache::store(const std::string &key,
                                llvm::StringRef bytes) const {
   if (key.empty())
     return llvm::Error::success();
+  auto unkept = [this](const llvm::Twine &why) {
+    return llvm::createStringError("cannot keep kernels in '" + folder +
+                                   "': " + why);
+  };
   auto file = llvm::sys::fs::TempFile::create(pathOf("new-%%%%%%%%"));
   if (!file)
-    return file.takeError();
+    return unkept(llvm::toString(file.takeError()));
   std::error_code error;
   {
     llvm::raw_fd_ostream os(file->FD, /*shouldClose=*/false);
@@ -145,10 +149,13 @@ llvm::Error KernelCache::store(const std::string &key,
     error = os.error();
     os.clear_error();
   }
-  if (!error)
-    return file->keep(pathOf(key));
-  llvm::consumeError(file->discard());
-  return llvm::errorCodeToError(error);
+  if (error) {
+    llvm::consumeError(file->discard());
+    return unkept(error.message());
+  }
+  if (llvm::Error kept = file->keep(pathOf(key)))
+    return unkept(llvm::toString(std::move(kept)));
+  return llvm::Error::success();
 }
 
 } // namespace shardc::kernels

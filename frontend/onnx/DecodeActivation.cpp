@@ -177,7 +177,6 @@ LogicalResult softsign(NodeContext &context) {
 }
 
 /// x sigmoid(alpha x).
-/// x sigmoid(alpha x).
 Operand swishOf(Emitter &emit, const Operand &x, double alpha) {
   if (alpha == 1)
     return emit.unary<nn::SiluOp>(x);

@@ -22,7 +22,9 @@ class KernelCache(ToolTest):
         words = [f"{name}={value}" for name, value in environment.items()]
         result = run("env", "-i", *words, SHARDC, MODEL, *FLAGS, *flags, "-o", self.path(name))
         self.assertEqual(result.code, 0, result.err)
-        self.assertEqual(result.err, "")
+        # Without CUDA's toolkit there is PTX alone, and that is said.
+        said = [line for line in result.err.splitlines() if not line.endswith("PTX alone")]
+        self.assertEqual(said, [])
         with open(self.path(name), "rb") as file:
             return file.read()
 

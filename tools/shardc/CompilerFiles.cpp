@@ -41,7 +41,7 @@ llvm::Expected<kernels::KernelCache> openKernelCache(const Options &options) {
     return cache;
   return llvm::createStringError(
       "--kernel-cache: " + llvm::toString(cache.takeError()) +
-      "; give a folder that can be written, or unset SHARDC_KERNEL_CACHE");
+      "; name another, or none (SHARDC_KERNEL_CACHE is one, too)");
 }
 
 llvm::Error checkFiles(const Options &options,

@@ -105,15 +105,15 @@ StraightThroughOp::differentiate(OpBuilder &, ValueRange resultGradients,
 // Reference evaluation
 //===----------------------------------------------------------------------===//
 
-LogicalResult
-StraightThroughOp::evaluate(ArrayRef<HostTensor> operands,
-                            SmallVectorImpl<HostTensor> &results) {
+LogicalResult StopGradientOp::evaluate(ArrayRef<HostTensor> operands,
+                                       SmallVectorImpl<HostTensor> &results) {
   results.push_back(operands[0]);
   return success();
 }
 
-LogicalResult StopGradientOp::evaluate(ArrayRef<HostTensor> operands,
-                                       SmallVectorImpl<HostTensor> &results) {
+LogicalResult
+StraightThroughOp::evaluate(ArrayRef<HostTensor> operands,
+                            SmallVectorImpl<HostTensor> &results) {
   results.push_back(operands[0]);
   return success();
 }
