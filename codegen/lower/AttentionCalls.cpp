@@ -43,7 +43,7 @@ static void attention(nn::AttentionOp op, EntryBuilder &entries) {
       entries.ref(query), entries.ref(key), entries.ref(value),
       entries.ref(bias), entries.ref(mask), entries.ref(output),
       entries.ref(logSumExp), entries.ref(workspace), op.getScale(),
-      op.getCausal());
+      op.getCausal(), op.getLeft(), op.getRight());
 }
 
 static void attentionGrad(nn::AttentionGradOp op, EntryBuilder &entries) {
@@ -67,7 +67,8 @@ static void attentionGrad(nn::AttentionGradOp op, EntryBuilder &entries) {
       entries.ref(value), entries.ref(output), entries.ref(logSumExp),
       entries.ref(bias), entries.ref(mask), entries.ref(queryGradient),
       entries.ref(keyGradient), entries.ref(valueGradient),
-      entries.ref(workspace), op.getScale(), op.getCausal());
+      entries.ref(workspace), op.getScale(), op.getCausal(), op.getLeft(),
+      op.getRight());
 }
 
 void attachAttentionCalls(MLIRContext *context) {

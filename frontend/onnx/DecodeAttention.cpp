@@ -69,8 +69,13 @@ private:
   LogicalResult readMask();
   /// Keys behind those that a sample has are hidden.
   LogicalResult readLengths();
-  /// So are keys that are farther from a query's own than it sees.
+  /// So are keys that are farther from a query's own than it sees: by
+  /// nn.attention itself where it can say that, or as a bias.
+  bool canSayWindow();
   void hideFarther();
+  /// Where there are no earlier keys of this node's own, a sample's last query
+  /// is that of its last key.
+  bool endsByLength() { return lengths && !context.has(4); }
   void addBias(const Operand &more) {
     bias = bias ? emit.binary<nn::AddOp>(bias, more) : more;
   }
@@ -85,7 +90,6 @@ private:
   /// How many keys before and behind its own a query sees; none: all.
   std::optional<int64_t> left, right;
   double softcap, scale = 1;
-  bool isCausal = false; ///< as the op itself has it
   Scores scores = {};
 };
 
@@ -212,15 +216,22 @@ LogicalResult Attending::readLengths() {
   return success();
 }
 
+bool Attending::canSayWindow() {
+  if (endsByLength())
+    return false;
+  // A query's own key is here `earlier` behind the first query's, and there as
+  // many as keys are more than queries.
+  const int64_t further = scores.keys - scores.queries - earlier;
+  if ((left && *left + further < 0) || (right && *right < further))
+    return false;
+  if (left)
+    *left += further;
+  if (right)
+    *right -= further;
+  return true;
+}
+
 void Attending::hideFarther() {
-  // Where there are no earlier keys of this node's own, a sample's last query
-  // is that of its last key.
-  const bool endsByLength = lengths && !context.has(4);
-  if (right == 0 && !endsByLength && earlier == 0 &&
-      scores.queries == scores.keys) {
-    isCausal = true;
-    right.reset();
-  }
   if (!left && !right)
     return;
   Operand place = emit.iota(scores.keys, 3, 4),
@@ -229,7 +240,7 @@ void Attending::hideFarther() {
   if (scores.queries * scores.keys > mostKnown)
     place = emit.materialize(place), row = emit.materialize(row);
   Operand own = emit.binary<nn::AddOp>(
-      row, endsByLength
+      row, endsByLength()
                ? emit.binary<nn::SubOp>(lengths, emit.integer(scores.queries))
                : emit.integer(earlier));
   Operand seen;
@@ -248,8 +259,12 @@ void Attending::hideFarther() {
 void Attending::asOneOp() {
   SmallVector<NamedAttribute> attributes = {
       emit.named("scale", emit.attributes().getF64FloatAttr(scale))};
-  if (isCausal)
+  if (right == 0)
     attributes.push_back(emit.flag("causal"));
+  else if (right)
+    attributes.push_back(emit.named("right", *right));
+  if (left)
+    attributes.push_back(emit.named("left", *left));
   SmallVector<Operand> operands = {query, key, value};
   SmallVector<int32_t> segments = {1, 1, 1, bias ? 1 : 0, keyMask ? 1 : 0};
   if (bias)
@@ -285,12 +300,7 @@ void Attending::writtenOut() {
     return emit.reshape(emit.broadcast(all, grouped),
                         {shape[0], scores.heads, shape[2], shape[3]});
   };
-  if (isCausal)
-    addBias(maskBias(emit,
-                     emit.compare(nn::CompareKind::ge,
-                                  emit.iota(scores.queries, 2, 4),
-                                  emit.iota(scores.keys, 3, 4)),
-                     scores.element));
+  hideFarther();
   if (keyMask)
     addBias(maskBias(emit,
                      emit.reshape(keyMask, {scores.batch, 1, 1, scores.keys}),
@@ -339,11 +349,16 @@ LogicalResult Attending::run() {
   if (failed(readOperands()) || failed(readWindow()) || failed(readMask()) ||
       failed(readLengths()))
     return failure();
-  hideFarther();
-  if (softcap != 0 || context.wants(3))
+  if (softcap != 0 || context.wants(3)) {
     writtenOut();
-  else
-    asOneOp();
+    return success();
+  }
+  if (!canSayWindow()) {
+    hideFarther();
+    left.reset();
+    right.reset();
+  }
+  asOneOp();
   return success();
 }
 

@@ -1,5 +1,5 @@
 // Attention masks: an expression of additive and boolean masks, taken apart
-// into nn.attention's causal, key_mask and bias.
+// into nn.attention's window (causal, left, right), key_mask and bias.
 #ifndef SHARDC_FRONTEND_RAISE_MASK_H
 #define SHARDC_FRONTEND_RAISE_MASK_H
 
@@ -47,9 +47,33 @@ struct ScoreDims {
   int64_t queries, keys;
 };
 
+/// How many keys before and behind its own a query sees, -1: all.
+struct KeyWindow {
+  int64_t left = -1, right = -1;
+
+  static KeyWindow of(nn::AttentionOp op) {
+    return {int64_t(op.getLeft()), op.getCausal() ? 0 : int64_t(op.getRight())};
+  }
+  bool hidesSome() const { return left >= 0 || right >= 0; }
+  bool isCausal() const { return right == 0; }
+  /// Whether a key so far behind a query's own is seen.
+  bool sees(int64_t distance) const {
+    return (left < 0 || -distance <= left) && (right < 0 || distance <= right);
+  }
+  /// Hides what either hides.
+  void narrow(const KeyWindow &other);
+};
+
+/// An nn.attention, whose log_sum_exp is of the arithmetic's type.
+nn::AttentionOp createAttention(mlir::OpBuilder &builder,
+                                mlir::Location location, mlir::Value query,
+                                mlir::Value key, mlir::Value value,
+                                mlir::Value bias, mlir::Value keyMask,
+                                double scale, const KeyWindow &window);
+
 /// What nn.attention takes.
 struct MaskOperands {
-  bool causal = false;
+  KeyWindow window;
   mlir::Value keyMask; // i1 [B, Sk]
   mlir::Value bias;    // [B or 1, H or 1, Sq or 1, Sk]
 };
@@ -61,10 +85,10 @@ bool needsGradient(mlir::Value value);
 /// What a constant term says. All layers share a mask, so verdicts are kept: by
 /// constant and by how it is read.
 struct MaskVerdict {
-  bool causal = false;
+  KeyWindow window;
   bool rest = false; // something is left to add
-  // With `rest` after causal: the numbers of the last query hold for all
-  // queries that see the key.
+  // With `rest` within the window: all queries that see a key have the same
+  // number for it.
   bool perKey = false;
 };
 using MaskCache =

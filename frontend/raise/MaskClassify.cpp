@@ -1,5 +1,5 @@
-// What each term of a mask is: causal, a mask of keys, or a bias. No S x S
-// tensor is built where a flag or a row says it.
+// What each term of a mask is: a window, a mask of keys, or a bias. No S x S
+// tensor is built where two numbers or a row say it.
 #include "frontend/raise/Mask.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -129,35 +129,73 @@ private:
   bool byNumber = false; // keys are hidden by finite numbers
 };
 
-MaskVerdict judge(const Scores &scores) {
+// The window in which all that is seen lies, where that hides no less than the
+// scores do, or all of the future.
+KeyWindow windowOf(const Scores &scores) {
   int64_t queries = scores.queryCount(), keys = scores.keyCount(),
           lag = keys - queries;
-  bool hidesFuture = queries > 1, hidesSeen = false, hides = false,
-       adds = false;
+  KeyWindow reach{0, 0};
+  bool anySeen = false;
   scores.forEach([&](int64_t o, int64_t i, int64_t j) {
-    double score = scores.at(o, i, j);
-    bool hidden = std::isinf(score), future = j > i + lag;
-    hidesFuture &= hidden || !future;
-    hidesSeen |= hidden && !future;
-    hides |= hidden;
-    adds |= !hidden && score != 0;
+    if (std::isinf(scores.at(o, i, j)))
+      return;
+    anySeen = true;
+    reach.left = std::max(reach.left, i + lag - j);
+    reach.right = std::max(reach.right, j - i - lag);
   });
-  if (!hidesFuture || scores.hidesRowsByNumber())
-    return {false, adds || hides, false};
-  if (!adds && !hidesSeen)
-    return {true, false, false};
-  bool perKey = true;
+  if (reach.left == keys - 1)
+    reach.left = -1;
+  if (reach.right == queries - 1)
+    reach.right = -1;
+  bool hidesMore = false;
+  scores.forEach([&](int64_t o, int64_t i, int64_t j) {
+    hidesMore |= reach.sees(j - i - lag) && std::isinf(scores.at(o, i, j));
+  });
+  if (!hidesMore && anySeen)
+    return reach;
+  return {-1, reach.isCausal() ? 0 : -1};
+}
+
+// The last query that sees key `key`, or -1.
+int64_t lastQuery(const Scores &scores, const KeyWindow &window, int64_t key) {
+  int64_t queries = scores.queryCount(),
+          own = key - scores.keyCount() + queries;
+  int64_t last =
+      window.left < 0 ? queries - 1 : std::min(own + window.left, queries - 1);
+  return last >= 0 && window.sees(own - last) ? last : -1;
+}
+
+// Whether all queries that see a key have the same number for it.
+bool isPerKey(const Scores &scores, const KeyWindow &window) {
+  int64_t queries = scores.queryCount(), keys = scores.keyCount(),
+          lag = keys - queries;
+  bool result = true;
   if (scores.isDiagonal()) // all that is seen is the same, then
     scores.forEach([&](int64_t o, int64_t i, int64_t j) {
-      perKey &=
-          j > i + lag || scores.at(o, i, j) == scores.at(o, queries - 1, 0);
+      result &= !window.sees(j - i - lag) ||
+                scores.at(o, i, j) == scores.at(o, queries - 1, keys - 1);
     });
   else
-    for (int64_t o = 0; o < scores.outerCount() && perKey; ++o)
-      for (int64_t i = 0; i < queries && perKey; ++i)
-        for (int64_t j = 0; j <= std::min(i + lag, keys - 1); ++j)
-          perKey &= scores.at(o, i, j) == scores.at(o, queries - 1, j);
-  return {true, true, perKey};
+    for (int64_t j = 0; j < keys && result; ++j) {
+      int64_t last = lastQuery(scores, window, j);
+      for (int64_t o = 0; o < scores.outerCount() && result; ++o)
+        for (int64_t i = 0; i < last && result; ++i)
+          result &= !window.sees(j - i - lag) ||
+                    scores.at(o, i, j) == scores.at(o, last, j);
+    }
+  return result;
+}
+
+MaskVerdict judge(const Scores &scores) {
+  int64_t lag = scores.keyCount() - scores.queryCount();
+  KeyWindow window;
+  if (!scores.hidesRowsByNumber())
+    window = windowOf(scores);
+  bool rest = false;
+  scores.forEach([&](int64_t o, int64_t i, int64_t j) {
+    rest |= window.sees(j - i - lag) && scores.at(o, i, j) != 0;
+  });
+  return {window, rest, rest && window.hidesSome() && isPerKey(scores, window)};
 }
 
 } // namespace
@@ -227,12 +265,13 @@ public:
         known->second =
             judge(Scores(term, nn::HostTensor::fromAttribute(values)));
       MaskVerdict verdict = known->second;
-      operands.causal |= verdict.causal;
+      operands.window.narrow(verdict.window);
       if (!verdict.rest)
         return;
-      // Diagonals stay as they are: without the future they would be written
-      // out.
-      if (verdict.causal && (verdict.perKey || !isa<nn::StridedAttr>(values)))
+      // Diagonals stay as they are: without what is hidden they would be
+      // written out.
+      if (verdict.window.hidesSome() &&
+          (verdict.perKey || !isa<nn::StridedAttr>(values)))
         return addBias(
             remainder(term, Scores(term, nn::HostTensor::fromAttribute(values)),
                       verdict));
@@ -287,8 +326,7 @@ private:
     return nn::MulOp::create(builder, location, type, value, factor);
   }
 
-  // What a constant adds where causal masking shows a key; keys of
-  // the future get 0.
+  // What a constant adds where the window shows a key; 0 elsewhere.
   Value remainder(const MaskTerm &term, const Scores &scores,
                   const MaskVerdict &verdict) {
     TermDims d = dimsOf(term.view, dims);
@@ -299,16 +337,18 @@ private:
       return size;
     };
     SmallVector<double> numbers;
-    int64_t queries = scores.queryCount();
+    int64_t rows = verdict.perKey ? 1 : scores.queryCount();
+    int64_t keys = scores.keyCount(), lag = keys - scores.queryCount();
     for (int64_t o = 0; o < scores.outerCount(); ++o)
-      for (int64_t i = verdict.perKey ? queries - 1 : 0; i < queries; ++i)
-        for (int64_t j = 0; j < scores.keyCount(); ++j)
-          numbers.push_back(
-              j > i + scores.keyCount() - queries ? 0 : scores.at(o, i, j));
-    auto type =
-        RankedTensorType::get({realSize(d.batch), realSize(d.heads),
-                               verdict.perKey ? 1 : queries, scores.keyCount()},
-                              elementType);
+      for (int64_t i = 0; i < rows; ++i)
+        for (int64_t j = 0; j < keys; ++j) {
+          int64_t query =
+              verdict.perKey ? lastQuery(scores, verdict.window, j) : i;
+          bool isSeen = query >= 0 && verdict.window.sees(j - query - lag);
+          numbers.push_back(isSeen ? scores.at(o, query, j) : 0);
+        }
+    auto type = RankedTensorType::get(
+        {realSize(d.batch), realSize(d.heads), rows, keys}, elementType);
     SmallVector<Attribute> values = llvm::map_to_vector(numbers, [&](double n) {
       return Attribute(builder.getFloatAttr(elementType, n));
     });
@@ -349,6 +389,12 @@ private:
 };
 
 } // namespace
+
+void KeyWindow::narrow(const KeyWindow &other) {
+  for (auto [own, more] : {std::pair(&left, other.left), {&right, other.right}})
+    if (more >= 0)
+      *own = *own < 0 ? more : std::min(*own, more);
+}
 
 MaskOperands raise::emitMask(OpBuilder &builder, Location location,
                              ArrayRef<MaskTerm> terms, const ScoreDims &dims,

@@ -206,6 +206,16 @@ double exactScale(double scale, int64_t headDim) {
   return isClose(scale, usual) ? usual : withoutFloat32Rounding(scale);
 }
 
+// Of a remark.
+std::string windowText(const KeyWindow &window) {
+  std::string text = window.isCausal() ? ", causal" : "";
+  if (window.left >= 0)
+    text += ", " + std::to_string(window.left) + " keys before its own";
+  if (window.right > 0)
+    text += ", " + std::to_string(window.right) + " behind";
+  return text;
+}
+
 struct RaiseAttention : OpRewritePattern<nn::MatMulOp> {
   RaiseAttention(MLIRContext *context, MaskCache &cache)
       : OpRewritePattern(context), cache(cache) {}
@@ -381,18 +391,12 @@ void RaiseAttention::build(nn::MatMulOp op, const Operand &q, const Operand &k,
                  llvm::to_vector(factors.drop_front(cut)), queryShape[1],
                  shapeOf(key)[1]};
   MaskOperands mask = emitMask(rewriter, location, terms, dims, element, cache);
-  auto resultType = RankedTensorType::get(
-      {queryShape[0], queryShape[1], queryShape[2], shapeOf(value)[3]},
-      element);
-  auto sumType = RankedTensorType::get(
-      {queryShape[0], queryShape[2], queryShape[1]}, element);
-  auto attention = nn::AttentionOp::create(
-      rewriter, location, resultType, sumType, query, key, value, mask.bias,
-      mask.keyMask, rewriter.getF64FloatAttr(exactScale(scale, queryShape[3])),
-      mask.causal ? rewriter.getUnitAttr() : UnitAttr());
+  nn::AttentionOp attention = createAttention(
+      rewriter, location, query, key, value, mask.bias, mask.keyMask,
+      exactScale(scale, queryShape[3]), mask.window);
   if (auto note = remarkRaised(location))
     note << "raised to nn.attention, heads: " + std::to_string(queryShape[2]) +
-                (mask.causal ? ", causal" : "") +
+                windowText(mask.window) +
                 (mask.keyMask ? ", with a mask of keys" : "") +
                 (mask.bias ? ", with a mask that is added to the scores: " +
                                  described(View::of(mask.bias).base())

@@ -1,5 +1,6 @@
 // An attention that the file has as one op: its mask is still an expression,
 // and its heads may be repeated by views.
+#include "frontend/nn/support/KernelBuilder.h"
 #include "frontend/raise/Mask.h"
 #include "frontend/raise/Raise.h"
 
@@ -71,16 +72,34 @@ void classify(nn::AttentionOp op, MaskCache &cache) {
                           op.getKeyMask(), operands.keyMask);
   else if (!operands.keyMask)
     operands.keyMask = op.getKeyMask();
-  auto replacement = nn::AttentionOp::create(
-      builder, op.getLoc(), op.getResult().getType(),
-      op.getLogSumExp().getType(), op.getQuery(), op.getKey(), op.getValue(),
-      operands.bias, operands.keyMask, op.getScaleAttr(),
-      operands.causal || op.getCausal() ? builder.getUnitAttr() : UnitAttr());
+  operands.window.narrow(KeyWindow::of(op));
+  auto replacement =
+      createAttention(builder, op.getLoc(), op.getQuery(), op.getKey(),
+                      op.getValue(), operands.bias, operands.keyMask,
+                      op.getScale().convertToDouble(), operands.window);
   op->replaceAllUsesWith(replacement);
   op->erase();
 }
 
 } // namespace
+
+nn::AttentionOp raise::createAttention(OpBuilder &builder, Location location,
+                                       Value query, Value key, Value value,
+                                       Value bias, Value keyMask, double scale,
+                                       const KeyWindow &window) {
+  ArrayRef<int64_t> shape = shapeOf(query);
+  Type element = typeOf(query).getElementType();
+  auto resultType = RankedTensorType::get(
+      {shape[0], shape[1], shape[2], shapeOf(value)[3]}, element);
+  auto sumType = RankedTensorType::get({shape[0], shape[2], shape[1]},
+                                       nn::computeTypeOf(element));
+  return nn::AttentionOp::create(
+      builder, location, resultType, sumType, query, key, value, bias, keyMask,
+      builder.getF64FloatAttr(scale),
+      window.isCausal() ? builder.getUnitAttr() : UnitAttr(),
+      builder.getI64IntegerAttr(window.left),
+      builder.getI64IntegerAttr(window.isCausal() ? -1 : window.right));
+}
 
 void raise::classifyAttentionMasks(func::FuncOp function, MaskCache &cache) {
   SmallVector<nn::AttentionOp> masked;
@@ -109,7 +128,7 @@ LogicalResult raise::writeOutConstants(func::FuncOp function) {
           << "a constant of shape " << strided.getType().getShape() << " has "
           << elements << " elements to be written out, more than the limit of "
           << mostElements
-          << "; attention is masked without that where the mask is causal or "
+          << "; attention is masked without that where the mask is a window or "
              "one of keys: make the sequence shorter";
       return WalkResult::interrupt();
     }

@@ -54,8 +54,8 @@ void Forward<S>::block(int64_t batch, int64_t headIndex, int64_t firstRow,
                             shape.headDim, queryRows);
   Head<T> out = resultBlock(result, firstRow, shape.valueDim, outRows);
 
-  int64_t end = visibleKeys(a, firstRow + rows - 1);
-  for (int64_t first = 0; first < end; first += keyBlock) {
+  const auto [begin, end] = seenBlocks(a, firstRow, rows);
+  for (int64_t first = begin; first < end; first += keyBlock) {
     int64_t count = std::min(keyBlock, end - first);
     Head<T> key = loadBlock(head<S>(a.key, batch, group), first, count,
                             shape.headDim, keyRows);
@@ -64,16 +64,16 @@ void Forward<S>::block(int64_t batch, int64_t headIndex, int64_t firstRow,
     rowsTimesRows(scores, query, rows, key, count, shape.headDim, a.scale);
     for (int64_t r = 0; r < rows; ++r) {
       T *row = scores + r * keyBlock;
-      int64_t seen =
-          std::clamp<int64_t>(visibleKeys(a, firstRow + r) - first, 0, count);
-      std::fill(row + seen, row + count, T(0));
-      if (seen == 0)
+      const auto [from, to] = seenKeys(a, firstRow + r).within(first, count);
+      std::fill(row, row + from, T(0));
+      std::fill(row + to, row + count, T(0));
+      if (from == to)
         continue;
-      auto [bias, mask] =
-          rowModifiers(a, batch, headIndex, firstRow + r, first, row, seen);
+      auto [bias, mask] = rowModifiers(a, batch, headIndex, firstRow + r,
+                                       first + from, row + from, to - from);
       simd::RowSum<T> part =
-          loops.softmaxRow(row, bias, mask, maximum[r], seen);
-      if (first > 0 && part.maximum > maximum[r]) {
+          loops.softmaxRow(row + from, bias, mask, maximum[r], to - from);
+      if (first > begin && part.maximum > maximum[r]) {
         T factor = std::exp(maximum[r] - part.maximum);
         sum[r] *= factor;
         loops.scale(out.row(r), factor, shape.valueDim);
@@ -86,7 +86,7 @@ void Forward<S>::block(int64_t batch, int64_t headIndex, int64_t firstRow,
     p.a = scores, p.strideA = keyBlock;
     p.b = value.data, p.strideB = value.stride;
     p.c = out.data, p.strideC = out.stride;
-    p.accumulate = first > 0;
+    p.accumulate = first > begin;
     gemm(p);
   }
   for (int64_t r = 0; r < rows; ++r) {

@@ -28,7 +28,8 @@ struct Attention {
                   // float32
   Tensor keyMask; // bool [B, Sk], optional
   double scale = 1;
-  bool causal = false;
+  // Keys before and behind a query's own, i + Sk - Sq, that it sees; -1: all.
+  int64_t left = -1, right = -1;
 };
 
 /// Bytes of scratch memory per thread; plan.proto has the formulas.

@@ -68,12 +68,30 @@ struct AttentionShape {
   int64_t batch, queries, heads, headDim, keys, groups, valueDim, headsPerGroup;
 };
 
-/// The number of keys that query `row` sees.
-inline int64_t visibleKeys(const Attention &a, int64_t row) {
-  int64_t keys = a.key.shape[1];
-  if (!a.causal)
-    return keys;
-  return std::clamp<int64_t>(row + keys - a.query.shape[1] + 1, 0, keys);
+/// Keys [begin, end).
+struct KeyRange {
+  int64_t begin, end;
+  /// Those of `count` keys from `first` on, counted from there.
+  KeyRange within(int64_t first, int64_t count) const {
+    int64_t from = std::clamp<int64_t>(begin - first, 0, count);
+    return {from, std::clamp<int64_t>(end - first, from, count)};
+  }
+};
+/// What query `row` sees of the keys, as far as positions say.
+inline KeyRange seenKeys(const Attention &a, int64_t row) {
+  int64_t keys = a.key.shape[1], own = row + keys - a.query.shape[1];
+  KeyRange seen{0, keys};
+  if (a.left >= 0)
+    seen.begin = std::clamp<int64_t>(own - a.left, 0, keys);
+  if (a.right >= 0)
+    seen.end = std::clamp<int64_t>(own + a.right + 1, 0, keys);
+  return seen;
+}
+/// The blocks of keys of which queries [row, row + rows) see some; a block
+/// begins at a multiple of its size.
+inline KeyRange seenBlocks(const Attention &a, int64_t row, int64_t rows) {
+  int64_t begin = seenKeys(a, row).begin;
+  return {begin - begin % keyBlock, seenKeys(a, row + rows - 1).end};
 }
 
 /// The bias and the mask of one row of scores, from key `first` on.

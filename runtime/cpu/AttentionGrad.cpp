@@ -46,7 +46,7 @@ template <typename S> struct Backward {
   /// of its logarithm are left, and none beside -3e38. Such rows are summed
   /// again.
   Normalizer normalizer(int64_t batch, int64_t headIndex, int64_t firstRow,
-                        int64_t rows, int64_t end, Head<T> query, T *scores,
+                        int64_t rows, Head<T> query, T *scores,
                         T *keyRows) const;
 };
 
@@ -71,8 +71,8 @@ void addTransposed(const T *scores, int64_t rows, int64_t count, Head<T> from,
 
 template <typename S>
 auto Backward<S>::normalizer(int64_t batch, int64_t headIndex, int64_t firstRow,
-                             int64_t rows, int64_t end, Head<T> query,
-                             T *scores, T *keyRows) const -> Normalizer {
+                             int64_t rows, Head<T> query, T *scores,
+                             T *keyRows) const -> Normalizer {
   const simd::Simd<T> &loops = simd::loops<T>();
   constexpr T infinity = std::numeric_limits<T>::infinity(), largest = 256;
   Normalizer result;
@@ -91,22 +91,22 @@ auto Backward<S>::normalizer(int64_t batch, int64_t headIndex, int64_t firstRow,
       result.shift[r] = -infinity;
       result.sum[r] = 0;
     }
-  for (int64_t first = 0; any && first < end; first += keyBlock) {
+  const auto [begin, end] = seenBlocks(a, firstRow, rows);
+  for (int64_t first = begin; any && first < end; first += keyBlock) {
     int64_t count = std::min(keyBlock, end - first);
     Head<T> key =
         loadBlock(head<S>(a.key, batch, headIndex / shape.headsPerGroup), first,
                   count, shape.headDim, keyRows);
     rowsTimesRows(scores, query, rows, key, count, shape.headDim, a.scale);
     for (int64_t r = 0; r < rows; ++r) {
-      int64_t seen =
-          std::clamp<int64_t>(visibleKeys(a, firstRow + r) - first, 0, count);
-      if (!isLost(r) || seen == 0)
+      const auto [from, to] = seenKeys(a, firstRow + r).within(first, count);
+      if (!isLost(r) || from == to)
         continue;
-      T *row = scores + r * keyBlock;
-      auto [bias, mask] =
-          rowModifiers(a, batch, headIndex, firstRow + r, first, row, seen);
+      T *row = scores + r * keyBlock + from;
+      auto [bias, mask] = rowModifiers(a, batch, headIndex, firstRow + r,
+                                       first + from, row, to - from);
       simd::RowSum<T> part =
-          loops.softmaxRow(row, bias, mask, result.shift[r], seen);
+          loops.softmaxRow(row, bias, mask, result.shift[r], to - from);
       if (result.sum[r] != 0)
         result.sum[r] *= std::exp(result.shift[r] - part.maximum);
       result.shift[r] = part.maximum;
@@ -134,8 +134,8 @@ void Backward<S>::block(int64_t batch, int64_t headIndex, int64_t firstRow,
   Head<T> queryGradient =
       resultBlock(result, firstRow, shape.headDim, queryGradientRows);
 
-  int64_t end = visibleKeys(a, firstRow + rows - 1);
-  if (end == 0) {
+  const auto [begin, end] = seenBlocks(a, firstRow, rows);
+  if (begin >= end) {
     clear(queryGradient, rows, shape.headDim);
     storeBlock(queryGradient, result, firstRow, rows, shape.headDim);
     return;
@@ -149,8 +149,8 @@ void Backward<S>::block(int64_t batch, int64_t headIndex, int64_t firstRow,
   for (int64_t r = 0; r < rows; ++r)
     delta[r] = T(loops.dot(gradient.row(r), output.row(r), shape.valueDim));
   const Normalizer normalized =
-      normalizer(batch, headIndex, firstRow, rows, end, query, scores, keyRows);
-  for (int64_t first = 0; first < end; first += keyBlock) {
+      normalizer(batch, headIndex, firstRow, rows, query, scores, keyRows);
+  for (int64_t first = begin; first < end; first += keyBlock) {
     int64_t count = std::min(keyBlock, end - first);
     Head<T> key = loadBlock(head<S>(a.key, batch, group), first, count,
                             shape.headDim, keyRows);
@@ -160,16 +160,19 @@ void Backward<S>::block(int64_t batch, int64_t headIndex, int64_t firstRow,
     rowsTimesRows(gradients, gradient, rows, value, count, shape.valueDim, 1);
     for (int64_t r = 0; r < rows; ++r) {
       T *row = scores + r * keyBlock, *gradientRow = gradients + r * keyBlock;
-      int64_t seen =
-          std::clamp<int64_t>(visibleKeys(a, firstRow + r) - first, 0, count);
-      auto [bias, mask] =
-          rowModifiers(a, batch, headIndex, firstRow + r, first, row, seen);
-      loops.probabilityRow(row, bias, mask, normalized.shift[r], seen);
+      const auto [from, to] = seenKeys(a, firstRow + r).within(first, count);
+      const int64_t seen = to - from;
+      auto [bias, mask] = rowModifiers(a, batch, headIndex, firstRow + r,
+                                       first + from, row + from, seen);
+      loops.probabilityRow(row + from, bias, mask, normalized.shift[r], seen);
       if (normalized.sum[r] != 1)
-        loops.scale(row, T(1) / normalized.sum[r], seen);
-      loops.softmaxGradientRow(gradientRow, row, delta[r], T(a.scale), seen);
-      std::fill(row + seen, row + count, T(0));
-      std::fill(gradientRow + seen, gradientRow + count, T(0));
+        loops.scale(row + from, T(1) / normalized.sum[r], seen);
+      loops.softmaxGradientRow(gradientRow + from, row + from, delta[r],
+                               T(a.scale), seen);
+      for (T *each : {row, gradientRow}) {
+        std::fill(each, each + from, T(0));
+        std::fill(each + to, each + count, T(0));
+      }
     }
     addTransposed(scores, rows, count, gradient, valueGradient, first,
                   shape.valueDim);
@@ -180,7 +183,7 @@ void Backward<S>::block(int64_t batch, int64_t headIndex, int64_t firstRow,
     p.a = gradients, p.strideA = keyBlock;
     p.b = key.data, p.strideB = key.stride;
     p.c = queryGradient.data, p.strideC = queryGradient.stride;
-    p.accumulate = first > 0;
+    p.accumulate = first > begin;
     gemm(p);
   }
   storeBlock(queryGradient, result, firstRow, rows, shape.headDim);

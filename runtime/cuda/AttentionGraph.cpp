@@ -38,7 +38,11 @@ bool canSay(const entry::AttentionOperands &of,
                  dtypeName(of.query.dtype));
     return false;
   }
-  if (of.causal && of.query.shape[1] != of.key.shape[1]) {
+  if (of.right > 0 || (of.left >= 0 && of.right < 0)) {
+    why = "cuDNN is asked for windows that are causal, and this one is not";
+    return false;
+  }
+  if (of.right == 0 && of.query.shape[1] != of.key.shape[1]) {
     why = concat(
         "cuDNN's causal mask wants as many keys as queries, and there are ",
         of.key.shape[1], " and ", of.query.shape[1]);
@@ -113,6 +117,11 @@ public:
     std::copy_n(bias.strides.begin(), 4, added.strides.begin());
     return graph.pointwise(CUDNN_POINTWISE_ADD, result, add(added));
   }
+  int seen(int scores, const entry::AttentionOperands &of) {
+    if (of.right == 0)
+      scores = graph.causal(scores);
+    return of.left >= 0 ? graph.window(scores, of.left) : scores;
+  }
   /// Of elements of the query's type, which is what matrix units read.
   int rounded(GraphOperation operation, const GraphDims &shape) {
     operation.result = graph.between(type(), shape);
@@ -158,8 +167,7 @@ TensorGraph attentionGraph(const entry::Attention &entry, const Tensor &bias) {
   Builder build(of);
   TensorGraph &graph = build.graph;
   int scores = build.scores(bias);
-  if (of.causal)
-    scores = graph.causal(scores);
+  scores = build.seen(scores, of);
   GraphDims full = build.shapeOf(scores), row = {full[0], full[1], full[2], 1};
   int maximum = graph.reduce(CUDNN_REDUCE_TENSOR_MAX, scores, row);
   int shifted = graph.pointwise(CUDNN_POINTWISE_SUB, scores, maximum);
@@ -214,8 +222,7 @@ TensorGraph attentionGradGraph(const entry::AttentionGrad &entry,
   int scores = build.scores(bias);
   int stats = build.add(rows(query, addressOf(entry.logSumExp)));
   scores = graph.pointwise(CUDNN_POINTWISE_SUB, scores, stats);
-  if (of.causal)
-    scores = graph.causal(scores);
+  scores = build.seen(scores, of);
   int probabilities = graph.pointwise(CUDNN_POINTWISE_EXP, scores);
   build.keyGradient(probabilities, gradient, entry.valueGradient);
 

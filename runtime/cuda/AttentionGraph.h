@@ -10,8 +10,8 @@ namespace shardc::runtime::cuda {
 
 /// Whether graphs say what an entry means: elements of 16 bits in rows that begin
 /// at multiples of 16 bytes, head dims that are multiples of 8 up to 256 and,
-/// where the entry is causal, as many keys as queries. Else `why` says what is
-/// not.
+/// where positions hide keys, windows that are causal and as many keys as
+/// queries. Else `why` says what is not.
 bool graphsCanSay(const entry::Attention &entry, std::string &why);
 bool graphsCanSay(const entry::AttentionGrad &entry, std::string &why);
 

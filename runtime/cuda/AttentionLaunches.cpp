@@ -46,7 +46,13 @@ parametersOf(const entry::AttentionOperands &operands, const Tensor &output,
   to.keys = operands.key.shape[1];
   to.valueDim = operands.value.shape[3];
   to.headsPerGroup = query[2] / std::max<int64_t>(operands.key.shape[2], 1);
-  to.causal = operands.causal;
+  // All there are is no more than lies between any query and any key.
+  auto most = [&](int64_t seen) {
+    Count all = to.queries + to.keys;
+    return seen < 0 ? all : std::min<Count>(seen, all);
+  };
+  to.before = to.keys - to.queries - most(operands.left);
+  to.span = most(operands.left) + 1 + most(operands.right);
   to.scale = operands.scale;
   return to;
 }

@@ -87,24 +87,24 @@ int TensorGraph::transposed(int a, cudnnDataType_t type) {
   return result;
 }
 
-int TensorGraph::causal(int scores) {
+int TensorGraph::indexOf(int scores, int64_t axis) {
+  int result = between(CUDNN_DATA_INT32, tensors[scores].shape);
+  operations.push_back({.kind = GraphOperation::Pointwise,
+                        .a = scores,
+                        .result = result,
+                        .mode = CUDNN_POINTWISE_GEN_INDEX,
+                        .axis = axis});
+  return result;
+}
+
+int TensorGraph::where(int scores, cudnnPointwiseMode_t mode, int a, int b) {
   GraphDims shape = tensors[scores].shape;
-  auto index = [&](int64_t axis) {
-    int result = between(CUDNN_DATA_INT32, shape);
-    operations.push_back({.kind = GraphOperation::Pointwise,
-                          .a = scores,
-                          .result = result,
-                          .mode = CUDNN_POINTWISE_GEN_INDEX,
-                          .axis = axis});
-    return result;
-  };
-  int row = index(2), column = index(3);
   int isSeen = between(CUDNN_DATA_BOOLEAN, shape);
   operations.push_back({.kind = GraphOperation::Pointwise,
-                        .a = row,
-                        .b = column,
+                        .a = a,
+                        .b = b,
                         .result = isSeen,
-                        .mode = CUDNN_POINTWISE_CMP_GE,
+                        .mode = mode,
                         .computed = CUDNN_DATA_BOOLEAN});
   int result = between(CUDNN_DATA_FLOAT, shape);
   operations.push_back({.kind = GraphOperation::Pointwise,
@@ -114,6 +114,18 @@ int TensorGraph::causal(int scores) {
                         .result = result,
                         .mode = CUDNN_POINTWISE_BINARY_SELECT});
   return result;
+}
+
+int TensorGraph::causal(int scores) {
+  int row = indexOf(scores, 2), column = indexOf(scores, 3);
+  return where(scores, CUDNN_POINTWISE_CMP_GE, row, column);
+}
+
+int TensorGraph::window(int scores, int64_t left) {
+  int row = indexOf(scores, 2), column = indexOf(scores, 3);
+  // cuDNN looks for column + length > row.
+  int end = pointwise(CUDNN_POINTWISE_ADD, column, number(float(left + 1)));
+  return where(scores, CUDNN_POINTWISE_CMP_GT, end, row);
 }
 
 } // namespace shardc::runtime::cuda

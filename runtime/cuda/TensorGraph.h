@@ -64,8 +64,16 @@ public:
              int result = -1);
   /// The last two dims change places, as a view of type `type`.
   int transposed(int a, cudnnDataType_t type);
-  /// -inf above the diagonal of scores.
+  /// -inf behind the diagonal of scores.
   int causal(int scores);
+  /// -inf where a column is more than `left` before its row.
+  int window(int scores, int64_t left);
+
+private:
+  /// The index of each element's row, 2, or column, 3.
+  int indexOf(int scores, int64_t axis);
+  /// -inf where `mode` does not hold for two tensors.
+  int where(int scores, cudnnPointwiseMode_t mode, int a, int b);
 };
 
 } // namespace shardc::runtime::cuda

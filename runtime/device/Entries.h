@@ -60,7 +60,8 @@ struct Gemm {
 struct AttentionOperands {
   Tensor query, key, value, bias, keyMask;
   double scale = 1;
-  bool causal = false;
+  /// Keys before and behind a query's own, i + Sk - Sq, that it sees; -1: all.
+  int64_t left = -1, right = -1;
 
   static void visitOperands(auto &self, const auto &visit) {
     visit(self.query, Access::Read, "query");

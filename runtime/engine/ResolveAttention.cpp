@@ -28,7 +28,8 @@ entry::AttentionOperands resolveOperands(const RankState &state,
   a.bias = SHARDC_RESOLVE_FIELD(state, entry, bias);
   a.keyMask = SHARDC_RESOLVE_FIELD(state, entry, key_mask);
   a.scale = entry.scale();
-  a.causal = entry.causal();
+  a.left = entry.left();
+  a.right = entry.causal() ? 0 : entry.right();
   requireFloat(a.query, "query");
   requireRank(a.query, 4, "query");
   requireRank(a.key, 4, "key");
@@ -50,6 +51,9 @@ entry::AttentionOperands resolveOperands(const RankState &state,
         fail("expects dim ", dim, " of bias to be 1 or ", full[dim], ", got ",
              a.bias.describe());
   }
+  if (a.left < -1 || a.right < -1)
+    fail("expects left and right to be -1 or more, got ", a.left, " and ",
+         a.right);
   if (a.keyMask) {
     requireDtype(a.keyMask, plan::BOOL, "key_mask");
     requireShape(a.keyMask, {q[0], k[1]}, "key_mask");

@@ -32,6 +32,8 @@ SHAPES = (
     "batch=2,queries=1024,heads=12,groups=3,dim=96,causal=1",
     "batch=1,queries=2048,heads=16,groups=4,dim=192,value_dim=128,causal=1",
     "batch=1,queries=1024,heads=8,groups=4,dim=256,causal=1",
+    "batch=1,queries=8192,heads=32,groups=8,dim=128,causal=1,left=4095",
+    "batch=2,queries=1024,heads=8,groups=4,dim=64,causal=1,left=511,mask=1",
     "batch=4,queries=100,heads=8,groups=2,dim=64,causal=1",
     "batch=2,queries=128,keys=384,heads=12,dim=64",
     "batch=8,queries=512,heads=12,dim=64,mask=1",
@@ -100,7 +102,10 @@ def shape(line):
     heads = [line["heads"]] + [line["groups"]] * (line["groups"] != line["heads"])
     dims = [line["dim"]] + [line["value_dim"]] * (line["value_dim"] != line["dim"])
     text += f", {'/'.join(map(str, heads))}, {'/'.join(map(str, dims))}"
-    added = ["causal"] * line["causal"] + ["mask of keys"] * line["mask"]
+    added = ["causal"] * line["causal"]
+    if "left" in line:
+        added.append(f"{line['left']} keys before")
+    added += ["mask of keys"] * line["mask"]
     if line["bias"]:
         added.append("bias [" + ", ".join(map(str, line["bias"])) + "]")
     return text, ", ".join(added)

@@ -21,8 +21,8 @@ bool compare(const Case &of, plan::DType dtype) {
   SCOPED_TRACE(testing::Message()
                << plan::DType_Name(dtype) << " batch " << of.batch << ", "
                << of.queries << " x " << of.keys << ", heads " << of.heads
-               << "/" << of.groups << ", dims " << of.dim << ", "
-               << of.valueDim);
+               << "/" << of.groups << ", dims " << of.dim << ", " << of.valueDim
+               << ", window " << of.left << ", " << of.right());
   Problem problem(of, dtype);
   Room query(problem.query, 8), key(problem.key), value(problem.value, 16);
   Room gradient(problem.gradient), stored(problem.stored);
@@ -37,7 +37,7 @@ bool compare(const Case &of, plan::DType dtype) {
   if (of.mask)
     forward.operands.keyMask = mask.emplace(problem.mask).tensor;
   forward.operands.scale = problem.scale;
-  forward.operands.causal = of.causal;
+  forward.operands.left = of.left, forward.operands.right = of.right();
   Room output(dtype, problem.gradient.shape, 8);
   Room logSumExp(sumType(dtype), {of.batch, of.heads, of.queries});
   forward.output = output.tensor;
@@ -79,6 +79,12 @@ TEST(AttentionKernels, ComputeAnyShapeWithoutMatrixUnits) {
            Case{1, 70, 9, 2, 2, 7, 12, true}, // the first queries see nothing
            Case{2, 9, 15, 2, 2, 33, 4, false, true, {2, 1, 9, 15}, true},
            Case{1, 3, 4, 1, 1, 130, 140, true, false, {1, 1, 1, 1}},
+           // Windows: causal ones, to both sides, and where some see nothing.
+           Case{2, 100, 170, 2, 1, 8, 5, true, true, {}, false, 0, 20},
+           Case{1, 150, 150, 1, 1, 8, 8, false, false, {}, false, 0, 3, 70},
+           Case{1, 90, 20, 2, 2, 7, 12, false, false, {}, false, 0, 0, 2},
+           Case{1, 20, 90, 1, 1, 4, 4, true, false, {1, 1, 20, 90}, true, 0, 9},
+           Case{1, 90, 10, 1, 1, 4, 4, false, false, {}, false, 0, -1, 70},
        })
     for (plan::DType dtype : floatTypes)
       EXPECT_FALSE(compare(of, dtype));
@@ -102,6 +108,31 @@ TEST(AttentionKernels, MultiplyByMatrixUnits) {
            Shape{plan::BFLOAT16,
                  {1, 40, 40, 1, 1, 192, 136, true, false, {1, 1, 1, 1}}},
            Shape{plan::BFLOAT16, {1, 35, 70, 2, 1, 256, 256, true}},
+           // Windows.
+           Shape{plan::BFLOAT16,
+                 {1, 150, 300, 4, 2, 64, 64, true, true, {}, false, 0, 33}},
+           Shape{
+               plan::FLOAT16,
+               {1, 300, 300, 1, 1, 64, 64, false, false, {}, false, 0, 40, 70}},
+           Shape{plan::BFLOAT16,
+                 {1,
+                  200,
+                  200,
+                  1,
+                  1,
+                  128,
+                  128,
+                  true,
+                  false,
+                  {1, 1, 1, 200},
+                  true,
+                  0,
+                  0}},
+           Shape{
+               plan::BFLOAT16,
+               {1, 160, 40, 1, 1, 192, 136, false, false, {}, false, 0, 7, 3}},
+           Shape{plan::FLOAT16,
+                 {2, 70, 130, 2, 1, 96, 80, false, true, {}, false, 0, -1, 20}},
        })
     EXPECT_TRUE(compare(of, dtype));
 }
@@ -110,9 +141,21 @@ TEST(AttentionKernels, MultiplyByMatrixUnits) {
 TEST(AttentionKernels, SumsAgainWhereTheLogarithmHasLostTheSum) {
   for (double depth : {-10000.0, -3.3e38})
     for (plan::DType dtype : {plan::FLOAT64, plan::FLOAT32, plan::BFLOAT16})
-      EXPECT_FALSE(compare(
-          {1, 3, 40, 2, 1, 4, 6, true, false, {1, 1, 3, 40}, true, depth},
-          dtype));
+      for (int64_t left : {-1, 12})
+        EXPECT_FALSE(compare({1,
+                              3,
+                              40,
+                              2,
+                              1,
+                              4,
+                              6,
+                              true,
+                              false,
+                              {1, 1, 3, 40},
+                              true,
+                              depth,
+                              left},
+                             dtype));
 }
 
 TEST(AttentionKernels, RefuseATooSmallWorkspace) {

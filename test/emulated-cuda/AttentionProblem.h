@@ -20,6 +20,15 @@ struct Case {
   bool wideBias = false;          // float32, whatever the queries are
   /// What is added to every bias, of masks that hide keys by a number.
   double depth = 0;
+  /// Keys before and behind its own that a query sees; -1: all.
+  int64_t left = -1, behind = -1;
+
+  int64_t right() const { return causal ? 0 : behind; }
+  bool hides(int64_t query, int64_t key) const {
+    int64_t distance = key - (query + keys - queries);
+    return (left >= 0 && distance < -left) ||
+           (right() >= 0 && distance > right());
+  }
 };
 
 /// A tensor in memory of its own, at a multiple of 16 bytes: [batch, positions,
@@ -141,8 +150,7 @@ struct Problem {
       // Beside such a number the scores have float32's digits.
       if (of.depth && dtype != plan::FLOAT64)
         p[j] = float(p[j]);
-      if ((of.mask && !mask[b * of.keys + j]) ||
-          (of.causal && j > i + of.keys - of.queries))
+      if ((of.mask && !mask[b * of.keys + j]) || of.hides(i, j))
         p[j] = -INFINITY;
       maximum = std::max(maximum, p[j]);
     }

@@ -104,6 +104,8 @@ double pointwise(Computed &in, const GraphOperation &of,
     return std::log(a);
   case CUDNN_POINTWISE_IDENTITY:
     return a;
+  case CUDNN_POINTWISE_CMP_GT:
+    return a > b;
   case CUDNN_POINTWISE_CMP_GE:
     return a >= b;
   case CUDNN_POINTWISE_GEN_INDEX:

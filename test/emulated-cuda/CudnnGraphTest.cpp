@@ -41,7 +41,7 @@ struct Entries {
     if (of.mask)
       operands.keyMask = mask.emplace(problem.mask).tensor;
     operands.scale = problem.scale;
-    operands.causal = of.causal;
+    operands.left = of.left, operands.right = of.right();
     forward.output = output.tensor;
     forward.logSumExp = logSumExp.tensor;
     backward.operands = operands;
@@ -124,6 +124,8 @@ TEST(CudnnGraphs, AddBiasesAndMasksAndKnowRowsThatSeeNothing) {
            Case{2, 9, 15, 2, 1, 8, 8, false, true, {2, 1, 9, 15}, true},
            Case{1, 12, 12, 4, 2, 8, 16, true, false, {1, 4, 1, 12}},
            Case{2, 3, 14, 2, 2, 8, 8, false, true, {1, 1, 1, 1}},
+           Case{1, 20, 20, 2, 1, 24, 8, true, false, {}, false, 0, 4},
+           Case{2, 12, 12, 2, 2, 16, 8, true, true, {}, false, 0, 0},
        })
     for (bool keepsSums : {true, false})
       compareForward(of, plan::BFLOAT16, keepsSums);
@@ -151,6 +153,7 @@ TEST(CudnnGraphs, ComputeTheGradient) {
            Case{2, 128, 256, 2, 2, 8, 16},
            Case{2, 128, 128, 2, 1, 8, 8, true, true},
            Case{1, 128, 128, 2, 2, 8, 8, false, false, {1, 2, 1, 128}},
+           Case{1, 128, 128, 2, 1, 8, 8, true, false, {}, false, 0, 30},
            // All keys of a row have -10000, or float32's lowest, or -inf.
            Case{1,
                 128,
@@ -225,6 +228,11 @@ TEST(CudnnGraphs, LeaveOutWhatTheyDoNotSay) {
   EXPECT_EQ(whyNot({1, 4, 6, 1, 1, 8, 8, true}, plan::BFLOAT16, false),
             "cuDNN's causal mask wants as many keys as queries, and there are "
             "6 and 4");
+  for (int64_t right : {-1, 1})
+    EXPECT_EQ(
+        whyNot({1, 4, 4, 1, 1, 8, 8, false, false, {}, false, 0, 2, right},
+               plan::BFLOAT16, false),
+        "cuDNN is asked for windows that are causal, and this one is not");
   EXPECT_EQ(whyNot({1, 4, 4, 1, 1, 12, 8}, plan::BFLOAT16, false),
             "cuDNN's head dims are multiples of 8 up to 256, and one is 12");
   EXPECT_EQ(whyNot({1, 128, 64, 1, 1, 8, 8}, plan::BFLOAT16, true),

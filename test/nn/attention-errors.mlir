@@ -34,6 +34,22 @@ func.func @a_key_mask_names_keys(%q: tensor<2x4x2x8xf32>, %m: tensor<1x4xi1>) {
 
 // -----
 
+func.func @windows_are_counts(%q: tensor<1x4x2x8xf32>) {
+  // expected-error @below {{expects left and right to be -1, which is all keys, or more, got -2}}
+  %o, %l = nn.attention %q, %q, %q {left = -2 : i64, scale = 1.0 : f64} : (tensor<1x4x2x8xf32>, tensor<1x4x2x8xf32>, tensor<1x4x2x8xf32>) -> (tensor<1x4x2x8xf32>, tensor<1x2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @causal_says_what_is_behind(%q: tensor<1x4x2x8xf32>) {
+  // expected-error @below {{expects no right where it is causal, got 0}}
+  %o, %l = nn.attention %q, %q, %q {causal, right = 0 : i64, scale = 1.0 : f64} : (tensor<1x4x2x8xf32>, tensor<1x4x2x8xf32>, tensor<1x4x2x8xf32>) -> (tensor<1x4x2x8xf32>, tensor<1x2x4xf32>)
+  return
+}
+
+// -----
+
 func.func @rope_turns_pairs(%x: tensor<1x4x2x7xf32>, %c: tensor<1x4x7xf32>) {
   // expected-error @below {{expects an even head_dim, got 7}}
   %y = nn.rope %x, %c, %c : (tensor<1x4x2x7xf32>, tensor<1x4x7xf32>, tensor<1x4x7xf32>) -> tensor<1x4x2x7xf32>

@@ -143,6 +143,14 @@ func.func @masked_rows_give_zeros(%x: tensor<1x2x1x1xf64> {test.values = dense<1
   return %y, %l : tensor<1x2x1x1xf64>, tensor<1x1x2xf64>
 }
 
+// Equal scores: means of what is seen, a key before and two behind.
+// CHECK-LABEL: @windows
+// CHECK: dense<{{\[\[\[\[}}2.000000e+00]], {{\[\[}}4.000000e+00]], {{\[\[}}5.000000e+00]], {{\[\[}}6.500000e+00]]]]>
+func.func @windows(%x: tensor<1x4x1x1xf64> {test.values = dense<1.0> : tensor<1x4x1x1xf64>}, %v: tensor<1x4x1x1xf64> {test.values = dense<[[[[1.0]], [[2.0]], [[3.0]], [[10.0]]]]> : tensor<1x4x1x1xf64>}) -> tensor<1x4x1x1xf64> {
+  %y, %l = nn.attention %x, %x, %v {scale = 1.0 : f64, left = 1 : i64, right = 2 : i64} : (tensor<1x4x1x1xf64>, tensor<1x4x1x1xf64>, tensor<1x4x1x1xf64>) -> (tensor<1x4x1x1xf64>, tensor<1x1x4xf64>)
+  return %y : tensor<1x4x1x1xf64>
+}
+
 // Position i is compared with label i + 1; ignored ones and the last do not count: log 2 of the one row left.
 // CHECK-LABEL: @shifts_labels
 // CHECK: dense<1.3862943611198906> : tensor<f64>

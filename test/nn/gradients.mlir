@@ -378,6 +378,11 @@ func.func @causal_attention_with_masked_rows(%q: tensor<2x3x2x2xf64>, %k: tensor
     : (tensor<2x3x2x2xf64>, tensor<2x2x1x2xf64>, tensor<2x2x1x2xf64>, tensor<1x2x1x2xf64>, tensor<2x2xi1>) -> (tensor<2x3x2x2xf64>, tensor<2x2x3xf64>)
   return %o : tensor<2x3x2x2xf64>
 }
+func.func @attention_through_windows(%q: tensor<1x6x2x2xf64>, %k: tensor<1x6x2x2xf64>, %v: tensor<1x6x2x2xf64>) -> tensor<1x6x2x2xf64> {
+  %a, %0 = nn.attention %q, %k, %v {scale = 0.7 : f64, causal, left = 2 : i64} : (tensor<1x6x2x2xf64>, tensor<1x6x2x2xf64>, tensor<1x6x2x2xf64>) -> (tensor<1x6x2x2xf64>, tensor<1x2x6xf64>)
+  %b, %1 = nn.attention %a, %k, %v {scale = 0.7 : f64, left = 0 : i64, right = 3 : i64} : (tensor<1x6x2x2xf64>, tensor<1x6x2x2xf64>, tensor<1x6x2x2xf64>) -> (tensor<1x6x2x2xf64>, tensor<1x2x6xf64>)
+  return %b : tensor<1x6x2x2xf64>
+}
 func.func @rope(%x: tensor<2x3x2x4xf64>, %cos: tensor<1x3x4xf64> {test.constant}, %sin: tensor<1x3x4xf64> {test.constant}) -> tensor<2x3x2x4xf64> {
   %y = nn.rope %x, %cos, %sin : (tensor<2x3x2x4xf64>, tensor<1x3x4xf64>, tensor<1x3x4xf64>) -> tensor<2x3x2x4xf64>
   return %y : tensor<2x3x2x4xf64>

@@ -109,6 +109,11 @@ class Masks:
             "Greater", j, self.op("Sub", i, self.constant(lambda name: ints(name, [7], [])))
         )
         self.output("window", self.op("And", causal, near), True, lambda i, j: i - 7 < j <= i)
+        # To both sides, of queries that are there: all are.
+        distance = self.op("Abs", self.op("Sub", i, j))
+        beside = self.op("LessOrEqual", distance, self.constant(lambda name: ints(name, [7], [])))
+        there = self.op("GreaterOrEqual", i, self.constant(lambda name: ints(name, [0], [])))
+        self.output("both_sides", self.op("And", beside, there), True, lambda i, j: abs(i - j) <= 7)
         # Which of the packed sequences a token belongs to: all to the first.
         first = self.op("Mul", i, self.constant(lambda name: ints(name, [0], [])))
         other = self.op("Mul", j, self.constant(lambda name: ints(name, [0], [])))

@@ -185,9 +185,9 @@ func.func @mask_that_hides_nothing_is_dropped(%q: tensor<2x4x2x8xf32>, %k: tenso
   return %12 : tensor<2x4x2x8xf32>
 }
 
-// CHECK-LABEL: @window_is_causal_and_a_bias_of_the_rest
-// CHECK: nn.attention %arg0, %arg1, %arg2 bias %{{.*}} {causal, scale = {{.*}}} : (tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>, tensor<1x1x4x4xf32>)
-func.func @window_is_causal_and_a_bias_of_the_rest(%q: tensor<2x4x2x8xf32>, %k: tensor<2x4x2x8xf32>, %v: tensor<2x4x2x8xf32>) -> tensor<2x4x2x8xf32> {
+// CHECK-LABEL: @window_before_the_own_key
+// CHECK: nn.attention %arg0, %arg1, %arg2 {causal, left = 1 : i64, scale = {{.*}}} : (tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>)
+func.func @window_before_the_own_key(%q: tensor<2x4x2x8xf32>, %k: tensor<2x4x2x8xf32>, %v: tensor<2x4x2x8xf32>) -> tensor<2x4x2x8xf32> {
   %0 = nn.transpose %q [0, 2, 1, 3] : (tensor<2x4x2x8xf32>) -> tensor<2x2x4x8xf32>
   %1 = nn.transpose %k [0, 2, 1, 3] : (tensor<2x4x2x8xf32>) -> tensor<2x2x4x8xf32>
   %2 = nn.transpose %v [0, 2, 1, 3] : (tensor<2x4x2x8xf32>) -> tensor<2x2x4x8xf32>

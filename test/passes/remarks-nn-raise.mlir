@@ -22,6 +22,17 @@ func.func @raised(%q: tensor<2x2x4x8xf32>, %k: tensor<2x2x8x4xf32>, %v: tensor<2
   return %5 : tensor<2x2x4x8xf32>
 }
 
+// CHECK-DAG: Remark="raised to nn.attention, heads: 1, 1 keys before its own, 2 behind"
+func.func @window(%q: tensor<2x2x4x8xf32>, %k: tensor<2x2x8x4xf32>, %v: tensor<2x2x4x8xf32>) -> tensor<2x2x4x8xf32> {
+  %0 = nn.matmul %q, %k : (tensor<2x2x4x8xf32>, tensor<2x2x8x4xf32>) -> tensor<2x2x4x4xf32>
+  %1 = nn.constant dense<[[[[0.0, 0.0, 0.0, -3.40282347E+38], [0.0, 0.0, 0.0, 0.0], [-3.40282347E+38, 0.0, 0.0, 0.0], [-3.40282347E+38, -3.40282347E+38, 0.0, 0.0]]]]> : tensor<1x1x4x4xf32>
+  %2 = nn.broadcast %1 : (tensor<1x1x4x4xf32>) -> tensor<2x2x4x4xf32>
+  %3 = nn.add %0, %2 : tensor<2x2x4x4xf32>
+  %4 = nn.softmax %3 : tensor<2x2x4x4xf32>
+  %5 = nn.matmul %4, %v : (tensor<2x2x4x4xf32>, tensor<2x2x4x8xf32>) -> tensor<2x2x4x8xf32>
+  return %5 : tensor<2x2x4x8xf32>
+}
+
 // A soft cap on the scores.
 // CHECK-DAG: [Missed] near-miss | Category:nn-raise | Remark="not raised to nn.attention: the scores of nn.softmax of node 'capped' are no scale * (query key^T) + mask: of these, nn.tanh of node 'cap' is none"
 func.func @capped(%q: tensor<2x2x4x8xf32>, %k: tensor<2x2x8x4xf32>, %v: tensor<2x2x4x8xf32>) -> tensor<2x2x4x8xf32> {

@@ -41,6 +41,14 @@ template <typename Op> static LogicalResult verifyAttention(Op op) {
     return op.emitOpError("expects the number of query heads to be a multiple "
                           "of the key heads ")
            << key[2] << ", got " << query[2];
+  for (int64_t size : {op.getLeft(), op.getRight()})
+    if (size < -1)
+      return op.emitOpError("expects left and right to be -1, which is all "
+                            "keys, or more, got ")
+             << size;
+  if (op.getCausal() && op.getRight() != -1)
+    return op.emitOpError("expects no right where it is causal, got ")
+           << op.getRight();
   if (Value mask = op.getKeyMask())
     if (failed(expectShape(op, "key_mask", mask, {query[0], key[1]})))
       return failure();
@@ -132,7 +140,7 @@ AttentionOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
       builder, getLoc(), getQuery().getType(), getKey().getType(),
       getValue().getType(), resultGradients[0], getQuery(), getKey(),
       getValue(), getResult(), getLogSumExp(), getBias(), getKeyMask(),
-      getScaleAttr(), getCausalAttr());
+      getScaleAttr(), getCausalAttr(), getLeftAttr(), getRightAttr());
   operandGradients[0] = gradients.getQueryGradient();
   operandGradients[1] = gradients.getKeyGradient();
   operandGradients[2] = gradients.getValueGradient();
@@ -157,17 +165,37 @@ LogicalResult RopeOp::differentiate(OpBuilder &builder,
 // Cost
 //===----------------------------------------------------------------------===//
 
+namespace {
+/// The keys that queries see by their positions.
+struct SeenKeys {
+  int64_t queries, keys, left, right;
+
+  template <typename Op>
+  explicit SeenKeys(Op op)
+      : queries(shapeOf(op.getQuery())[1]), keys(shapeOf(op.getKey())[1]),
+        left(op.getLeft()), right(op.getCausal() ? 0 : op.getRight()) {}
+
+  bool isSeen(int64_t query, int64_t key) const {
+    const int64_t own = query + keys - queries;
+    return (left < 0 || key >= own - left) && (right < 0 || key <= own + right);
+  }
+  int64_t count(int64_t query) const {
+    const int64_t own = query + keys - queries;
+    const int64_t begin = left < 0 ? 0 : std::max<int64_t>(own - left, 0);
+    const int64_t end = right < 0 ? keys : std::min(own + right + 1, keys);
+    return std::max<int64_t>(end - begin, 0);
+  }
+};
+} // namespace
+
 /// Pairs of a query row and a key row that meet, over all heads: half of the
 /// square where it is causal.
 template <typename Op> static int64_t attendedPairs(Op op) {
   ArrayRef<int64_t> query = shapeOf(op.getQuery());
-  const int64_t queries = query[1], keys = shapeOf(op.getKey())[1];
-  int64_t pairs = queries * keys;
-  if (op.getCausal()) {
-    pairs = 0;
-    for (int64_t i = 0; i < queries; ++i)
-      pairs += std::clamp<int64_t>(i + keys - queries + 1, 0, keys);
-  }
+  const SeenKeys seen(op);
+  int64_t pairs = 0;
+  for (int64_t i = 0; i < seen.queries; ++i)
+    pairs += seen.count(i);
   return pairs * query[0] * query[2];
 }
 
@@ -200,7 +228,7 @@ using Floats = HostTensor::Floats;
 struct PlainAttention {
   int64_t batch, queries, keys, heads, keyHeads, headDim, valueDim;
   double scale;
-  bool causal;
+  SeenKeys seen;
   Floats query, key, value;
   HostTensor bias, keyMask;
 
@@ -210,7 +238,7 @@ struct PlainAttention {
       : batch(query.shape()[0]), queries(query.shape()[1]),
         keys(key.shape()[1]), heads(query.shape()[2]), keyHeads(key.shape()[2]),
         headDim(query.shape()[3]), valueDim(value.shape()[3]),
-        scale(op.getScale().convertToDouble()), causal(op.getCausal()),
+        scale(op.getScale().convertToDouble()), seen(op),
         query(query.toFloats()), key(key.toFloats()), value(value.toFloats()) {}
 
   /// Position of a row of a tensor [B, length, heads, dim].
@@ -225,8 +253,7 @@ struct PlainAttention {
   Floats scores(int64_t b, int64_t h, int64_t i) const {
     Floats row(keys, -std::numeric_limits<double>::infinity());
     for (int64_t j = 0; j < keys; ++j) {
-      if ((causal && j > i + keys - queries) ||
-          (keyMask && !keyMask.intAt({b, j})))
+      if (!seen.isSeen(i, j) || (keyMask && !keyMask.intAt({b, j})))
         continue;
       double dot = 0;
       for (int64_t d = 0; d < headDim; ++d)

@@ -11,21 +11,23 @@ def NN_AttentionOp : NN_ComputeOp<"attention",
     torch's scaled_dot_product_attention. query [B, Sq, H, D], key [B, Sk, G, D], value
     [B, Sk, G, E], of one float type; H is a multiple of G (grouped heads: query head h reads key
     head h / (H / G)). bias: [B or 1, H or 1, Sq or 1, Sk] of query's type or float32, added to the
-    scores. key_mask: i1 [B, Sk], false keys are not attended to. `causal`: query i sees keys
-    j <= i + Sk - Sq. result: [B, Sq, H, E] of query's type; log_sum_exp: [B, H, Sq], kept for the
+    scores. key_mask: i1 [B, Sk], false keys are not attended to. Query i's own key is i + Sk - Sq;
+    it sees `left` keys before that and `right` behind it, of which -1 is all; `causal` says that
+    `right` is 0. result: [B, Sq, H, E] of query's type; log_sum_exp: [B, H, Sq], kept for the
     gradient, in float32 where the query has 16 bits. All else is refused. A row in which everything
     is masked (-inf or false) gives zeros, and zero gradients. Query, key and value have gradients
     (`nn.attention_grad`); a gradient of bias or of log_sum_exp is an error of `nn-differentiate`.
-    Dao et al., arXiv:2205.14135.
+    Dao et al., arXiv:2205.14135; windows: Beltagy et al., arXiv:2004.05150.
 
     ```mlir
-    %y, %log_sum_exp = nn.attention %q, %k, %v {causal, scale = 2.5e-01 : f64}
+    %y, %log_sum_exp = nn.attention %q, %k, %v {causal, left = 63 : i64, scale = 2.5e-01 : f64}
         : (tensor<4x128x8x16xf32>, tensor<4x128x2x16xf32>, tensor<4x128x2x16xf32>)
         -> (tensor<4x128x8x16xf32>, tensor<4x8x128xf32>)
     ```
   }];
   let arguments = (ins NN_Float:$query, NN_Float:$key, NN_Float:$value, Optional<NN_Float>:$bias,
-    Optional<NN_Bool>:$key_mask, F64Attr:$scale, UnitAttr:$causal);
+    Optional<NN_Bool>:$key_mask, F64Attr:$scale, UnitAttr:$causal,
+    DefaultValuedAttr<I64Attr, "-1">:$left, DefaultValuedAttr<I64Attr, "-1">:$right);
   let results = (outs NN_Float:$result, NN_Float:$log_sum_exp);
   let assemblyFormat = [{$query `,` $key `,` $value (`bias` $bias^)? (`key_mask` $key_mask^)?
     attr-dict `:` functional-type(operands, results)}];
@@ -52,7 +54,8 @@ def NN_AttentionGradOp : NN_ComputeOp<"attention_grad",
   }];
   let arguments = (ins NN_Float:$gradient, NN_Float:$query, NN_Float:$key, NN_Float:$value,
     NN_Float:$output, NN_Float:$log_sum_exp, Optional<NN_Float>:$bias, Optional<NN_Bool>:$key_mask,
-    F64Attr:$scale, UnitAttr:$causal);
+    F64Attr:$scale, UnitAttr:$causal, DefaultValuedAttr<I64Attr, "-1">:$left,
+    DefaultValuedAttr<I64Attr, "-1">:$right);
   let results = (outs NN_Float:$query_gradient, NN_Float:$key_gradient, NN_Float:$value_gradient);
   let assemblyFormat = [{$gradient `,` $query `,` $key `,` $value `,` $output `,` $log_sum_exp
     (`bias` $bias^)? (`key_mask` $key_mask^)? attr-dict `:` functional-type(operands, results)}];

@@ -265,23 +265,29 @@ HostTensor mapFloats(RankedTensorType type, ArrayRef<HostTensor> operands,
                          type);
 }
 
+/// Integers that are all the same are one: a condition that always holds must
+/// not give a mask dims that it does not need.
+static HostTensor expandInts(const DistinctElements &distinct,
+                             RankedTensorType type, HostTensor::Ints values) {
+  if (!values.empty() && llvm::all_equal(values))
+    return HostTensor::splatInt(type, values.front());
+  return distinct.expand(
+      HostTensor::ints(type.clone(distinct.shape()), std::move(values)), type);
+}
+
 HostTensor mapInts(RankedTensorType type, ArrayRef<HostTensor> operands,
                    llvm::function_ref<int64_t(ArrayRef<int64_t>)> function) {
   const DistinctElements distinct(operands);
-  return distinct.expand(HostTensor::ints(type.clone(distinct.shape()),
-                                          mapValues<int64_t, int64_t>(
-                                              distinct.values(), function)),
-                         type);
+  return expandInts(distinct, type,
+                    mapValues<int64_t, int64_t>(distinct.values(), function));
 }
 
 HostTensor
 mapFloatsToInts(RankedTensorType type, ArrayRef<HostTensor> operands,
                 llvm::function_ref<int64_t(ArrayRef<double>)> function) {
   const DistinctElements distinct(operands);
-  return distinct.expand(
-      HostTensor::ints(type.clone(distinct.shape()),
-                       mapValues<double, int64_t>(distinct.values(), function)),
-      type);
+  return expandInts(distinct, type,
+                    mapValues<double, int64_t>(distinct.values(), function));
 }
 
 LogicalResult

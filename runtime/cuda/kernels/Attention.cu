@@ -17,8 +17,8 @@ template <typename S> SHARDC_INLINE void attend(const AttentionParameters &a) {
   ScoresOfHead<S> of(a, at.batch, at.head);
   RunningRows<T> rows;
   Sums<T> sums{};
-  int end = visibleKeys(a, least(at.first + attentionRows, int(a.queries)) - 1);
-  for (int first = 0; first < end; first += tileColumns) {
+  int end = endKey(a, least(at.first + attentionRows, int(a.queries)) - 1);
+  for (int first = firstKey(a, at.first); first < end; first += tileColumns) {
     Scores<T> scores;
     T factors[rowsOfThread];
     multiply(tiles, query, at.first, key, first, scores);

@@ -68,9 +68,8 @@ SHARDC_INLINE void findRows(const AttentionGradParameters &g) {
                           a.keys, a.headDim);
     ScoresOfHead<S> of(a, at.batch, at.head);
     RunningRows<T> rows;
-    int end =
-        visibleKeys(a, least(at.first + attentionRows, int(a.queries)) - 1);
-    for (int first = 0; first < end; first += tileColumns) {
+    int end = endKey(a, least(at.first + attentionRows, int(a.queries)) - 1);
+    for (int first = firstKey(a, at.first); first < end; first += tileColumns) {
       Scores<T> scores;
       T unused[rowsOfThread];
       multiply(tiles, query, at.first, key, first, scores);
@@ -108,8 +107,8 @@ SHARDC_INLINE void findQueryGradient(const AttentionGradParameters &g) {
   ScoresOfHead<S> of(a, at.batch, at.head);
   Count before = (Count(at.batch) * a.heads + at.head) * a.queries;
   Sums<T> sums{};
-  int end = visibleKeys(a, least(at.first + attentionRows, int(a.queries)) - 1);
-  for (int first = 0; first < end; first += tileColumns) {
+  int end = endKey(a, least(at.first + attentionRows, int(a.queries)) - 1);
+  for (int first = firstKey(a, at.first); first < end; first += tileColumns) {
     Scores<T> scores, slopes;
     multiply(tiles, query, at.first, key, first, scores);
     multiply(tiles, gradient, at.first, value, first, slopes);
@@ -140,6 +139,8 @@ SHARDC_INLINE void findKeyGradient(const AttentionGradParameters &g) {
   HeadRows<const S> key(a.key, at.batch, at.head, a.keys, a.headDim);
   HeadRows<const S> value(a.value, at.batch, at.head, a.keys, a.valueDim);
   Sums<T> keySums{}, valueSums{};
+  int begin = firstQuery(a, at.first);
+  int end = endQuery(a, least(at.first + attentionRows, int(a.keys)) - 1);
   for (int member = 0; member < members; ++member) {
     int head = at.head * members + member;
     HeadRows<const S> query(a.query, at.batch, head, a.queries, a.headDim);
@@ -147,8 +148,7 @@ SHARDC_INLINE void findKeyGradient(const AttentionGradParameters &g) {
                                a.valueDim);
     ScoresOfHead<S> of(a, at.batch, head);
     Count before = (Count(at.batch) * a.heads + head) * a.queries;
-    for (int first = firstQuery(a, at.first); first < a.queries;
-         first += tileColumns) {
+    for (int first = begin; first < end; first += tileColumns) {
       Scores<T> scores, slopes;
       multiply(tiles, key, at.first, query, first, scores);
       multiply(tiles, value, at.first, gradient, first, slopes);

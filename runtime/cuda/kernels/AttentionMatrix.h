@@ -76,11 +76,19 @@ SHARDC_INLINE void scaleAndBias(const ScoresOfHead<S> &of, int firstRow,
     addBias<isTransposed, S>(of, firstRow, firstColumn, products);
 }
 
-/// Rows are queries: of row (m, half), columns are seen up to `ends`, but for
-/// those whose key is masked.
+/// Whether queries [row, row + rows) see keys [first, first + step), as far as
+/// positions say; where there are so many keys.
+template <int rows, int step, typename S>
+SHARDC_INLINE bool allSee(const ScoresOfHead<S> &of, int row, int first) {
+  int behind = first - row - of.before;
+  return behind >= rows - 1 && behind + step <= int(of.span);
+}
+
+/// Rows are queries: keys that they do not see, and those that are masked, get
+/// -inf.
 template <typename S, int rowTiles, int columns>
-SHARDC_INLINE void hideKeys(const ScoresOfHead<S> &of, int firstColumn,
-                            const int (&ends)[rowTiles][2],
+SHARDC_INLINE void hideKeys(const ScoresOfHead<S> &of, int firstRow,
+                            int firstColumn,
                             float (&scores)[rowTiles][columns][4]) {
 #pragma unroll
   for (int n = 0; n < columns; ++n)
@@ -88,12 +96,13 @@ SHARDC_INLINE void hideKeys(const ScoresOfHead<S> &of, int firstColumn,
     for (int i = 0; i < 2; ++i) {
       int key = firstColumn + columnOfLane(n, i);
       bool isHidden =
-          of.mask && !of.mask[least(key, of.keys - 1) * of.maskColumn];
+          key >= of.keys ||
+          (of.mask && !of.mask[least(key, of.keys - 1) * of.maskColumn]);
 #pragma unroll
       for (int m = 0; m < rowTiles; ++m)
 #pragma unroll
         for (int half = 0; half < 2; ++half)
-          if (isHidden || key >= ends[m][half])
+          if (isHidden || !of.sees(firstRow + rowOfLane(m, half), key))
             scores[m][n][2 * half + i] = -infinity<float>;
     }
 }

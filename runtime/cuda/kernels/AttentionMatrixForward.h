@@ -31,14 +31,11 @@ SHARDC_INLINE void attendByMatrixUnits(const AttentionParameters &a) {
   // Scores are what a product is multiplied with `unit` to be, if that is enough.
   const bool isPlain = !of.bias && of.scale > 0;
   const float unit = isPlain ? of.scale : 1, exponent = unit * log2E;
-  int ends[rowTiles][2];
   float largest[rowTiles][2], sums[rowTiles][2];
 #pragma unroll
   for (int m = 0; m < rowTiles; ++m)
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      int row = at.first + firstOfWarp + rowOfLane(m, half);
-      ends[m][half] = visibleKeys(a, least(row, of.queries - 1));
       largest[m][half] = -infinity<float>;
       sums[m][half] = 0;
     }
@@ -46,11 +43,11 @@ SHARDC_INLINE void attendByMatrixUnits(const AttentionParameters &a) {
   clear(outputs);
 
   const int last = least(at.first + block.rows(), of.queries) - 1;
-  const int end = visibleKeys(a, last), allSee = visibleKeys(a, at.first);
+  const int begin = firstKey(a, at.first), end = endKey(a, last);
   fetchRows<dims, block.rows(), block.threads()>(queryTile, query, at.first);
-  fetchRows<dims, step, block.threads()>(keyTile, key, 0);
+  fetchRows<dims, step, block.threads()>(keyTile, key, begin);
 #pragma clang loop unroll(disable)
-  for (int first = 0; first < end; first += step) {
+  for (int first = begin; first < end; first += step) {
     awaitCopies();
     barrier(); // keys are there, and nobody reads values any more
     fetchRows<dims, step, block.threads()>(valueTile, value, first);
@@ -59,8 +56,9 @@ SHARDC_INLINE void attendByMatrixUnits(const AttentionParameters &a) {
     multiplyRows<S, dims>(scores, left, keyTile + rightOfLane<dims>());
     if (!isPlain)
       scaleAndBias<false>(of, at.first + firstOfWarp, first, scores);
-    if (of.mask || first + step > allSee)
-      hideKeys(of, first, ends, scores);
+    if (of.mask || first + step > of.keys ||
+        !allSee<block.rows(), step>(of, at.first, first))
+      hideKeys(of, at.first + firstOfWarp, first, scores);
 #pragma unroll
     for (int m = 0; m < rowTiles; ++m)
 #pragma unroll

@@ -39,7 +39,6 @@ findQueryGradientByMatrixUnits(const AttentionGradParameters &g) {
   const SharedAddress ofLane =
       SharedAddress(firstOfWarp * rowBytes) + leftOfLane<dims>();
 
-  int ends[rowTiles][2];
   float shifts[rowTiles][2], factors[rowTiles][2], deltas[rowTiles][2];
   const Count before = (Count(at.batch) * a.heads + at.head) * a.queries;
 #pragma unroll
@@ -48,7 +47,6 @@ findQueryGradientByMatrixUnits(const AttentionGradParameters &g) {
     for (int half = 0; half < 2; ++half) {
       int row =
           least(at.first + firstOfWarp + rowOfLane(m, half), of.queries - 1);
-      ends[m][half] = visibleKeys(a, row);
       shifts[m][half] = reinterpret_cast<const float *>(g.shifts)[before + row];
       factors[m][half] =
           reinterpret_cast<const float *>(g.factors)[before + row];
@@ -59,14 +57,14 @@ findQueryGradientByMatrixUnits(const AttentionGradParameters &g) {
   clear(sums);
 
   const int last = least(at.first + block.rows(), of.queries) - 1;
-  const int end = visibleKeys(a, last), allSee = visibleKeys(a, at.first);
+  const int begin = firstKey(a, at.first), end = endKey(a, last);
   fetchRows<dims, block.rows(), block.threads()>(queryTile, query, at.first);
   fetchRows<dims, block.rows(), block.threads()>(gradientTile, gradient,
                                                  at.first);
-  fetchRows<dims, step, block.threads()>(keyTile(0), key, 0);
-  fetchRows<dims, step, block.threads()>(valueTile(0), value, 0);
+  fetchRows<dims, step, block.threads()>(keyTile(0), key, begin);
+  fetchRows<dims, step, block.threads()>(valueTile(0), value, begin);
 #pragma clang loop unroll(disable)
-  for (int first = 0, number = 0; first < end; first += step, ++number) {
+  for (int first = begin, number = 0; first < end; first += step, ++number) {
     awaitCopies();
     barrier(); // this step is there, and nobody reads the one before
     if (first + step < end) {
@@ -80,8 +78,9 @@ findQueryGradientByMatrixUnits(const AttentionGradParameters &g) {
     multiplyRows<S, dims>(scores, queryTile + ofLane,
                           keyTile(number) + rightOfLane<dims>());
     scaleAndBias<false>(of, at.first + firstOfWarp, first, scores);
-    if (of.mask || first + step > allSee)
-      hideKeys(of, first, ends, scores);
+    if (of.mask || first + step > of.keys ||
+        !allSee<block.rows(), step>(of, at.first, first))
+      hideKeys(of, at.first + firstOfWarp, first, scores);
     clear(slopes);
     multiplyRows<S, dims>(slopes, gradientTile + ofLane,
                           valueTile(number) + rightOfLane<dims>());
@@ -109,10 +108,10 @@ findQueryGradientByMatrixUnits(const AttentionGradParameters &g) {
       at.first + firstOfWarp, 0, sums, factors);
 }
 
-/// Rows are keys: of row (m, half), columns are seen from `begins` on.
+/// Rows are keys: row (m, half) is seen by `span` queries from `begins` on.
 template <int rowTiles, int columns>
 SHARDC_INLINE void hideQueries(int queries, int firstColumn,
-                               const int (&begins)[rowTiles][2],
+                               const int (&begins)[rowTiles][2], unsigned span,
                                float (&scores)[rowTiles][columns][4]) {
 #pragma unroll
   for (int n = 0; n < columns; ++n)
@@ -123,7 +122,7 @@ SHARDC_INLINE void hideQueries(int queries, int firstColumn,
       for (int m = 0; m < rowTiles; ++m)
 #pragma unroll
         for (int half = 0; half < 2; ++half)
-          if (query >= queries || query < begins[m][half])
+          if (query >= queries || unsigned(query - begins[m][half]) >= span)
             scores[m][n][2 * half + i] = -infinity<float>;
     }
 }
@@ -192,10 +191,11 @@ findKeyGradientByMatrixUnits(const AttentionGradParameters &g) {
   const SharedAddress ofLane =
       SharedAddress(firstOfWarp * rowBytes) + leftOfLane<dims>();
 
-  // Where all keys of the block are seen from, and each of them.
-  const int first = firstQuery(a, at.first);
-  const int allSeen =
-      firstQuery(a, least(at.first + block.rows(), int(a.keys)) - 1);
+  // Which queries see some key of the block, all of them, and each.
+  const int lastKey = least(at.first + block.rows(), int(a.keys)) - 1;
+  const int first = firstQuery(a, at.first), end = endQuery(a, lastKey);
+  const int allFrom = firstQuery(a, lastKey), allUpTo = endQuery(a, at.first);
+  const int nobody = 1 << 30; // no query comes near
   int begins[rowTiles][2];
 #pragma unroll
   for (int m = 0; m < rowTiles; ++m)
@@ -207,15 +207,15 @@ findKeyGradientByMatrixUnits(const AttentionGradParameters &g) {
       bool isHidden =
           mask &&
           !mask[at.batch * a.keyMaskStrides[0] + key * a.keyMaskStrides[1]];
-      begins[m][half] = isHidden ? queries : firstQuery(a, key);
+      begins[m][half] =
+          isHidden ? nobody : key - int(a.before) - int(a.span) + 1;
     }
   float keySums[rowTiles][width / 8][4], valueSums[rowTiles][width / 8][4];
   clear(keySums);
   clear(valueSums);
 
   // The steps of all heads that read these keys.
-  const int stepsOfHead =
-      first < queries ? (queries - first + step - 1) / step : 0;
+  const int stepsOfHead = first < end ? (end - first + step - 1) / step : 0;
   const int count = members * stepsOfHead;
   auto fetch = [&](int number) {
     stepOf(number).fetch(g, at.batch, at.head * members + number / stepsOfHead,
@@ -244,8 +244,8 @@ findKeyGradientByMatrixUnits(const AttentionGradParameters &g) {
     multiplyRows<S, dims>(scores, keyTile + ofLane,
                           current.query() + rightOfLane<dims>());
     scaleAndBias<true>(of, at.first + firstOfWarp, firstOfStep, scores);
-    if (of.mask || firstOfStep < allSeen || firstOfStep + step > queries)
-      hideQueries(queries, firstOfStep, begins, scores);
+    if (of.mask || firstOfStep < allFrom || firstOfStep + step > allUpTo)
+      hideQueries(queries, firstOfStep, begins, of.span, scores);
     clear(slopes);
     multiplyRows<S, dims>(slopes, valueTile + ofLane,
                           current.gradient() + rightOfLane<dims>());

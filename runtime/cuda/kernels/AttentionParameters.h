@@ -27,9 +27,9 @@ struct AttentionParameters {
   Address keyMask;      // bytes [batch, keys], not 0: seen; 0: there is none
   Count keyMaskStrides[2];
   Count batch, queries, keys, heads, headsPerGroup;
-  Count headDim;  // of queries and keys
-  Count valueDim; // of values and outputs
-  Count causal;   // not 0: query i sees keys j <= i + keys - queries
+  Count headDim;      // of queries and keys
+  Count valueDim;     // of values and outputs
+  Count before, span; // query i sees `span` keys from i + before on
   double scale;
 };
 

@@ -39,18 +39,20 @@ SHARDC_INLINE void store(float value, F16 &to) {
   to.bits = __builtin_bit_cast(Word16, static_cast<_Float16>(value));
 }
 
-/// The number of keys that query `query` sees, as far as positions say.
-SHARDC_INLINE int visibleKeys(const AttentionParameters &a, int query) {
-  int keys = int(a.keys);
-  if (!a.causal)
-    return keys;
-  int seen = query + keys - int(a.queries) + 1;
-  return seen < 0 ? 0 : least(seen, keys);
+/// Query `query` sees keys from firstKey() up to endKey(), as far as positions
+/// say.
+SHARDC_INLINE int firstKey(const AttentionParameters &a, int query) {
+  return most(query + int(a.before), 0);
 }
-/// The first query that sees key `key`.
+SHARDC_INLINE int endKey(const AttentionParameters &a, int query) {
+  return least(query + int(a.before) + int(a.span), int(a.keys));
+}
+/// Key `key` is seen by queries from firstQuery() up to endQuery().
 SHARDC_INLINE int firstQuery(const AttentionParameters &a, int key) {
-  int first = key - int(a.keys) + int(a.queries);
-  return a.causal && first > 0 ? first : 0;
+  return most(key - int(a.before) - int(a.span) + 1, 0);
+}
+SHARDC_INLINE int endQuery(const AttentionParameters &a, int key) {
+  return least(key - int(a.before) + 1, int(a.queries));
 }
 
 /// The rows of one head, of which `rows` and `columns` there are.
@@ -77,7 +79,8 @@ template <> struct ComputedIn<double> {
 template <typename S> struct ScoresOfHead {
   using T = typename ComputedIn<S>::Type;
   int queries, keys;
-  int isCausal;
+  int before;
+  unsigned span;
   bool isWide; // whether the bias is float32, not S
   T scale;
   /// Of row and column 0; null where there is none.
@@ -87,9 +90,9 @@ template <typename S> struct ScoresOfHead {
 
   SHARDC_INLINE ScoresOfHead(const AttentionParameters &a, Count batch,
                              Count head)
-      : queries(int(a.queries)), keys(int(a.keys)), isCausal(int(a.causal)),
-        isWide(a.biasIsFloat32), scale(T(a.scale)), bias(a.bias),
-        mask(reinterpret_cast<const unsigned char *>(a.keyMask)),
+      : queries(int(a.queries)), keys(int(a.keys)), before(int(a.before)),
+        span(unsigned(a.span)), isWide(a.biasIsFloat32), scale(T(a.scale)),
+        bias(a.bias), mask(reinterpret_cast<const unsigned char *>(a.keyMask)),
         biasRow(a.biasStrides[2]), biasColumn(a.biasStrides[3]),
         maskColumn(a.keyMaskStrides[1]) {
     Count bytes = isWide ? Count(sizeof(float)) : Count(sizeof(S));
@@ -99,6 +102,10 @@ template <typename S> struct ScoresOfHead {
       mask += batch * a.keyMaskStrides[0];
   }
 
+  /// As far as positions say; of numbers of keys and queries that there are.
+  SHARDC_INLINE bool sees(int query, int key) const {
+    return unsigned(key - query - before) < span;
+  }
   SHARDC_INLINE T biasAt(int query, int key) const {
     Count at = Count(query) * biasRow + key * biasColumn;
     if (isWide)
@@ -108,8 +115,7 @@ template <typename S> struct ScoresOfHead {
 
   /// -inf where the query does not see the key, or one of them is none.
   SHARDC_INLINE T score(T product, int query, int key) const {
-    bool isSeen = query < queries && key < keys &&
-                  (!isCausal || key - keys <= query - queries);
+    bool isSeen = query < queries && key < keys && sees(query, key);
     if (!isSeen || (mask && !mask[key * maskColumn]))
       return -infinity<T>;
     T score = product * scale;

@@ -4,7 +4,7 @@
 //
 // Nothing runs: plans are made for the device that is described, of compute
 // capability 9.0. Writes a line of JSON for each distinct entry. Keys of a shape:
-// batch, queries, keys, heads, groups, dim, value_dim, causal, bias (batch,
+// batch, queries, keys, heads, groups, dim, value_dim, causal, left, bias (batch,
 // heads and queries: 1 or all, as 011) and mask.
 #include "codegen/gpu/GpuWorkspaces.h"
 #include "runtime/TrainerFile.h"
@@ -42,7 +42,9 @@ json describe(const entry::AttentionOperands &of) {
   line["groups"] = of.key.shape[2];
   line["dim"] = of.query.shape[3];
   line["value_dim"] = of.value.shape[3];
-  line["causal"] = of.causal;
+  line["causal"] = of.right == 0;
+  if (of.left >= 0)
+    line["left"] = of.left;
   line["mask"] = bool(of.keyMask);
   line["bias"] = of.bias ? json(of.bias.shape) : json();
   return line;
@@ -151,8 +153,11 @@ Tensor scratch(int64_t bytes) {
 }
 
 void addShape(Lines &lines, const char *text) {
-  std::map<std::string, std::string> given = {
-      {"batch", "1"}, {"causal", "0"}, {"bias", ""}, {"mask", "0"}};
+  std::map<std::string, std::string> given = {{"batch", "1"},
+                                              {"causal", "0"},
+                                              {"left", "-1"},
+                                              {"bias", ""},
+                                              {"mask", "0"}};
   std::stringstream words(text);
   for (std::string word; std::getline(words, word, ',');)
     given[word.substr(0, word.find('='))] = word.substr(word.find('=') + 1);
@@ -172,7 +177,8 @@ void addShape(Lines &lines, const char *text) {
   operands.query = place(plan::BFLOAT16, {batch, queries, heads, dim});
   operands.key = place(plan::BFLOAT16, {batch, keys, groups, dim});
   operands.value = place(plan::BFLOAT16, {batch, keys, groups, valueDim});
-  operands.causal = of("causal");
+  operands.left = of("left");
+  operands.right = of("causal") ? 0 : -1;
   std::vector<int64_t> added = {1, 1, 1, keys};
   if (std::string bias = given["bias"]; !bias.empty()) {
     const int64_t full[] = {batch, heads, queries};

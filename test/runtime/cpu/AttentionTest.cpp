@@ -19,6 +19,14 @@ struct Case {
   std::vector<int64_t> bias = {}; // shape
   bool interleaved = false;       // q, k and v are columns of one tensor
   bool biasLastDimStrided = false;
+  int64_t left = -1, behind = -1; // of a window
+
+  int64_t right() const { return causal ? 0 : behind; }
+  bool hides(int64_t query, int64_t key) const {
+    int64_t distance = key - (query + keys - queries);
+    return (left >= 0 && distance < -left) ||
+           (right() >= 0 && distance > right());
+  }
 };
 
 const Case cases[] = {
@@ -36,6 +44,16 @@ const Case cases[] = {
     {1, 17, 17, 2, 2, 8, 8, false, false, {1, 1, 1, 1}},
     {2, 66, 66, 4, 4, 8, 8, true, false, {}, true},
     {3, 1, 50, 4, 2, 8, 8, true},
+    // Windows: within a block of keys and over several, causal and to both
+    // sides, narrower than rows see nothing in, with biases and masks.
+    {2, 130, 260, 2, 1, 8, 8, true, true, {}, false, false, 20},
+    {1, 300, 300, 2, 2, 6, 6, true, false, {}, false, false, 150},
+    {1, 200, 400, 1, 1, 8, 5, false, true, {}, false, false, 140, 9},
+    {1, 200, 90, 2, 1, 4, 4, false, false, {}, false, false, 0, 3},
+    {1, 150, 150, 2, 2, 8, 8, true, false, {1, 2, 1, 150}, false, false, 7},
+    {1, 40, 150, 1, 1, 8, 8, false, false, {1, 1, 40, 150}, false, true, 30, 2},
+    {1, 300, 300, 1, 1, 8, 8, false, false, {}, true, false, 0, 0},
+    {1, 90, 90, 1, 1, 8, 8, false, false, {}, false, false, -1, 5},
 };
 
 template <typename T> struct Setting {
@@ -95,7 +113,7 @@ template <typename T> struct Setting {
       attention.keyMask = mask.view;
     }
     attention.scale = 0.7;
-    attention.causal = of.causal;
+    attention.left = of.left, attention.right = of.right();
     const T other = element<T>(77);
     output = TestTensor<T>(o, other);
     logSumExp = TestTensor<ComputeOf<T>>({of.batch, of.heads, of.queries}, 77);
@@ -158,7 +176,7 @@ Reference reference(const Case &of, const Attention &a,
           if (a.bias)
             p[j] += at(a.bias, b, h, i, j);
           if ((a.keyMask && !a.keyMask.as<uint8_t>()[b * of.keys + j]) ||
-              (of.causal && j > i + of.keys - of.queries))
+              of.hides(i, j))
             p[j] = -INFINITY;
           maximum = std::max(maximum, p[j]);
         }

@@ -15,6 +15,15 @@ struct Case {
   bool wideBias = false;          // float32, whatever the queries are
   /// Heads lie outside of positions in memory; else inside.
   bool headsOutside = false;
+  /// Keys before and behind its own that a query sees; -1: all.
+  int64_t left = -1, behind = -1;
+
+  int64_t right() const { return causal ? 0 : behind; }
+  bool hides(int64_t query, int64_t key) const {
+    int64_t distance = key - (query + keys - queries);
+    return (left >= 0 && distance < -left) ||
+           (right() >= 0 && distance > right());
+  }
 };
 const Case cases[] = {
     {1, 1, 1, 1, 1, 1, 1},
@@ -29,6 +38,10 @@ const Case cases[] = {
     {2, 8, 14, 2, 2, 8, 8, false, true, {2, 1, 8, 14}, true, true},
     {2, 7, 6, 2, 2, 8, 8, false, false, {1, 1, 1, 1}},
     {3, 1, 50, 4, 2, 8, 8, true},
+    {2, 33, 40, 4, 2, 8, 8, true, false, {}, false, false, 5},
+    {1, 40, 140, 2, 1, 8, 8, false, true, {}, false, true, 0, 9},
+    {1, 9, 5, 1, 1, 4, 4, false, false, {1, 1, 9, 5}, true, false, -1, 1},
+    {1, 140, 150, 1, 1, 4, 4, true, false, {1, 1, 1, 150}, false, false, 3},
     {2, 3, 0, 2, 1, 4, 4}, // nothing to see
     {2, 0, 3, 2, 1, 4, 4},
     {0, 3, 3, 2, 1, 4, 4}};
@@ -107,7 +120,7 @@ entry::AttentionOperands Setting::operands(Bench &bench) const {
   if (of.mask)
     a.keyMask = bench.put(mask);
   a.scale = scale;
-  a.causal = of.causal;
+  a.left = of.left, a.right = of.right();
   return a;
 }
 
@@ -163,8 +176,7 @@ Setting::Row Setting::row(int64_t b, int64_t h, int64_t i) const {
       score += term;
       size += std::isinf(term) ? 0 : std::fabs(term);
     }
-    if ((of.mask && !mask[b * of.keys + j]) ||
-        (of.causal && j > i + of.keys - of.queries))
+    if ((of.mask && !mask[b * of.keys + j]) || of.hides(i, j))
       score = -INFINITY;
     row.p[j] = score;
     maximum = std::max(maximum, score);
@@ -316,7 +328,7 @@ TEST_P(AttentionGradConformance, TakesColumnsOfOneTensor) {
       entry::AttentionGrad entry;
       entry.operands = {
           columns(from, 0), columns(from, 1), columns(from, 2), {}, {},
-          setting.scale,    of.causal};
+          setting.scale,    of.left,          of.right()};
       entry.gradient = bench.put(setting.gradient);
       entry.output = bench.put(setting.stored);
       entry.logSumExp = bench.put(setting.storedSums);
