@@ -19,13 +19,7 @@ find_package(mimalloc REQUIRED)
 # The trainer ships as one file, so what it uses is linked statically.
 find_library(SHARDC_PROTOBUF_STATIC libprotobuf.a REQUIRED)
 find_library(SHARDC_OPENBLAS_STATIC libopenblas.a REQUIRED)
-# OpenBLAS has a table of kernels for each of 20 processors, 1 to 1.5 MB apiece. A trainer chooses among six (runtime/cpu/Gemm.cpp); under the
-# other names stand Nehalem's, and the linker leaves the rest out.
-add_library(shardc_openblas INTERFACE)
-target_link_libraries(shardc_openblas INTERFACE ${SHARDC_OPENBLAS_STATIC})
-foreach(core ATOM BARCELONA BOBCAT BULLDOZER CORE2 DUNNINGTON EXCAVATOR NANO OPTERON OPTERON_SSE3 PENRYN PILEDRIVER PRESCOTT STEAMROLLER)
-  target_link_options(shardc_openblas INTERFACE -Wl,--defsym=gotoblas_${core}=gotoblas_NEHALEM)
-endforeach()
+include(ShardcOpenBlas)
 find_library(SHARDC_XSMM_STATIC libxsmm.a REQUIRED)
 # Stands in for the BLAS that libxsmm falls back to, which shardc never lets it.
 find_library(SHARDC_XSMM_NOBLAS_STATIC libxsmmnoblas.a REQUIRED)

@@ -21,9 +21,19 @@
 #include <atomic>
 #include <cblas.h>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <type_traits>
+
+// Stands in OpenBLAS's tables for kernels that no product of real matrices calls
+// (cmake/ShardcOpenBlas.cmake).
+extern "C" [[noreturn]] void shardcOpenBlasLeftOut() {
+  std::fputs("error: OpenBLAS called a kernel that a trainer does not have: "
+             "this is a bug of shardc\n",
+             stderr);
+  std::abort();
+}
 
 namespace shardc::runtime::cpu {
 namespace {
