@@ -4,8 +4,8 @@
 include(GNUInstallDirs)
 set(SHARDC_DOC_DIR ${CMAKE_INSTALL_DATADIR}/doc/shardc)
 
-# The archive's own libraries, then Debian's libmlir-22. An RPATH, not a RUNPATH: it holds for what libraries need in turn.
-set_target_properties(shardc shardc-opt shardc-lsp-server shardc-data PROPERTIES INSTALL_RPATH "$ORIGIN/../lib;/usr/lib/llvm-22/lib")
+# The archive's own libraries. An RPATH, not a RUNPATH: it holds for what libraries need in turn.
+set_target_properties(shardc shardc-opt shardc-lsp-server shardc-data PROPERTIES INSTALL_RPATH "$ORIGIN/../lib")
 foreach(tool shardc shardc-opt shardc-lsp-server shardc-data)
   target_link_options(${tool} PRIVATE -Wl,--disable-new-dtags)
 endforeach()
@@ -19,7 +19,7 @@ install(FILES README.md DESTINATION ${SHARDC_DOC_DIR})
 install(DIRECTORY docs DESTINATION ${SHARDC_DOC_DIR} FILES_MATCHING PATTERN "*.md" PATTERN "*.png")
 
 # Licences of what is linked statically.
-foreach(package libcli11-dev libgcc-s1 liblld-22 libmlir-22-dev libonnx-dev libopenblas-pthread-dev libprotobuf-dev libtomlplusplus-dev
+foreach(package libcli11-dev libgcc-s1 liblld-22 libmlir-22-dev llvm-22-dev zlib1g-dev libzstd-dev libonnx-dev libopenblas-pthread-dev libprotobuf-dev libtomlplusplus-dev
     libucx-dev libxsmm-dev libxxhash-dev libyaml-cpp-dev nlohmann-json3-dev)
   install(FILES /usr/share/doc/${package}/copyright DESTINATION ${SHARDC_DOC_DIR}/linked/${package})
 endforeach()

@@ -5,6 +5,7 @@
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Plugins/PassPlugin.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -12,6 +13,10 @@
 #include <mutex>
 
 LLD_HAS_DRIVER(elf)
+
+// Debian's archive of link-time optimization asks for Polly, which is in a plugin
+// alone. No bitcode is linked here.
+llvm::PassPluginLibraryInfo getPollyPluginInfo() { return {}; }
 
 namespace shardc::cpu {
 
