@@ -1,7 +1,7 @@
 # shardc_llvm and shardc_mlir: LLVM, and MLIR with it, for whoever links them. Debian's shared libraries, or in a program that has the
 # property SHARDC_HOLDS_LLVM what it needs of the archives: the programs that are installed ask for neither library on a user's machine, and
-# start in a third of the time (docs/decisions/0059-llvm-in-the-program.md). Sanitizers want one copy of each global: their build takes the
-# shared libraries.
+# start in a third of the time (docs/decisions/0059-llvm-in-the-program.md). Builds for developers (debug, sanitizers) take the shared
+# libraries: they link faster, and sanitizers want one copy of each global.
 set(SHARDC_LLVM_TARGETS X86 NVPTX)
 
 # lld initializes all of LLVM's targets. Under the names of those that no kernel is compiled for stand X86's functions, and the targets
@@ -27,7 +27,7 @@ file(CONFIGURE OUTPUT ${SHARDC_LLVM_ALIASES} CONTENT "@aliases@" @ONLY)
 find_library(SHARDC_ZSTD_STATIC libzstd.a REQUIRED)
 
 define_property(TARGET PROPERTY SHARDC_HOLDS_LLVM BRIEF_DOCS "whether a program holds what it needs of LLVM and MLIR")
-set(held "$<AND:$<BOOL:$<TARGET_PROPERTY:SHARDC_HOLDS_LLVM>>,$<NOT:$<BOOL:${SHARDC_SANITIZE}>>>")
+set(held "$<AND:$<CONFIG:Release>,$<BOOL:$<TARGET_PROPERTY:SHARDC_HOLDS_LLVM>>>")
 add_library(shardc_llvm INTERFACE)
 target_link_libraries(shardc_llvm INTERFACE
   "$<$<NOT:${held}>:LLVM>" "$<${held}:-Wl,@${SHARDC_LLVM_ARCHIVES};-Wl,${SHARDC_LLVM_ALIASES};${SHARDC_ZLIB_STATIC};${SHARDC_ZSTD_STATIC}>")

@@ -80,11 +80,11 @@ TEST(AttentionKernels, ComputeAnyShapeWithoutMatrixUnits) {
            Case{2, 9, 15, 2, 2, 33, 4, false, true, {2, 1, 9, 15}, true},
            Case{1, 3, 4, 1, 1, 130, 140, true, false, {1, 1, 1, 1}},
            // Windows: causal ones, to both sides, and where some see nothing.
-           Case{2, 100, 170, 2, 1, 8, 5, true, true, {}, false, 0, 20},
-           Case{1, 150, 150, 1, 1, 8, 8, false, false, {}, false, 0, 3, 70},
-           Case{1, 90, 20, 2, 2, 7, 12, false, false, {}, false, 0, 0, 2},
+           Case{2, 70, 100, 2, 1, 8, 5, true, true, {}, false, 0, 20},
+           Case{1, 100, 100, 1, 1, 8, 8, false, false, {}, false, 0, 3, 40},
+           Case{1, 50, 20, 2, 2, 7, 12, false, false, {}, false, 0, 0, 2},
            Case{1, 20, 90, 1, 1, 4, 4, true, false, {1, 1, 20, 90}, true, 0, 9},
-           Case{1, 90, 10, 1, 1, 4, 4, false, false, {}, false, 0, -1, 70},
+           Case{1, 60, 10, 1, 1, 4, 4, false, false, {}, false, 0, -1, 45},
        })
     for (plan::DType dtype : floatTypes)
       EXPECT_FALSE(compare(of, dtype));
@@ -110,29 +110,29 @@ TEST(AttentionKernels, MultiplyByMatrixUnits) {
            Shape{plan::BFLOAT16, {1, 35, 70, 2, 1, 256, 256, true}},
            // Windows.
            Shape{plan::BFLOAT16,
-                 {1, 150, 300, 4, 2, 64, 64, true, true, {}, false, 0, 33}},
+                 {1, 150, 200, 2, 1, 64, 64, true, true, {}, false, 0, 33}},
            Shape{
                plan::FLOAT16,
-               {1, 300, 300, 1, 1, 64, 64, false, false, {}, false, 0, 40, 70}},
+               {1, 200, 200, 1, 1, 64, 64, false, false, {}, false, 0, 40, 70}},
            Shape{plan::BFLOAT16,
                  {1,
-                  200,
-                  200,
+                  140,
+                  140,
                   1,
                   1,
                   128,
                   128,
                   true,
                   false,
-                  {1, 1, 1, 200},
+                  {1, 1, 1, 140},
                   true,
                   0,
                   0}},
            Shape{
                plan::BFLOAT16,
-               {1, 160, 40, 1, 1, 192, 136, false, false, {}, false, 0, 7, 3}},
+               {1, 140, 40, 1, 1, 192, 136, false, false, {}, false, 0, 7, 3}},
            Shape{plan::FLOAT16,
-                 {2, 70, 130, 2, 1, 96, 80, false, true, {}, false, 0, -1, 20}},
+                 {2, 70, 130, 1, 1, 96, 80, false, true, {}, false, 0, -1, 20}},
        })
     EXPECT_TRUE(compare(of, dtype));
 }

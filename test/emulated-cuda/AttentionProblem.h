@@ -3,6 +3,7 @@
 #define SHARDC_TEST_EMULATEDCUDA_ATTENTIONPROBLEM_H
 
 #include "runtime/base/Tensor.h"
+#include "test/runtime/device/HiddenKeys.h"
 #include "test/runtime/device/Numbers.h"
 
 #include <algorithm>
@@ -25,9 +26,7 @@ struct Case {
 
   int64_t right() const { return causal ? 0 : behind; }
   bool hides(int64_t query, int64_t key) const {
-    int64_t distance = key - (query + keys - queries);
-    return (left >= 0 && distance < -left) ||
-           (right() >= 0 && distance > right());
+    return KeyWindow{left, right()}.hides(query, queries, key, keys);
   }
 };
 

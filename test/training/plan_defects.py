@@ -270,6 +270,16 @@ class Mutation(MatrixMutation):
         self.what = entry.name
         return True
 
+    def window_changed(self):
+        """A query sees another number of keys before its own."""
+        entry = self.pick("attention", "attention_grad")
+        if entry is None:
+            return False
+        body(entry).left = 0 if body(entry).left < 0 else body(entry).left + 1
+        self.touch(entry, near=True)
+        self.what = entry.name
+        return True
+
     def flag_flipped(self):
         entry = self.pick("attention", "attention_grad", "round_sum", "all_reduce_start")
         if entry is None:

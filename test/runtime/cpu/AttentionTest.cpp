@@ -3,6 +3,7 @@
 #include "runtime/cpu/Attention.h"
 #include "runtime/base/ThreadPool.h"
 #include "test/runtime/TestTensor.h"
+#include "test/runtime/device/HiddenKeys.h"
 
 #include "gtest/gtest.h"
 
@@ -23,9 +24,7 @@ struct Case {
 
   int64_t right() const { return causal ? 0 : behind; }
   bool hides(int64_t query, int64_t key) const {
-    int64_t distance = key - (query + keys - queries);
-    return (left >= 0 && distance < -left) ||
-           (right() >= 0 && distance > right());
+    return test::KeyWindow{left, right()}.hides(query, queries, key, keys);
   }
 };
 

@@ -1,6 +1,7 @@
 // Attention and its gradient: softmax(scale q k^T + bias) v from the
 // definition.
 #include "test/runtime/device/ConformanceSuite.h"
+#include "test/runtime/device/HiddenKeys.h"
 
 #include <algorithm>
 #include <cmath>
@@ -20,9 +21,7 @@ struct Case {
 
   int64_t right() const { return causal ? 0 : behind; }
   bool hides(int64_t query, int64_t key) const {
-    int64_t distance = key - (query + keys - queries);
-    return (left >= 0 && distance < -left) ||
-           (right() >= 0 && distance > right());
+    return test::KeyWindow{left, right()}.hides(query, queries, key, keys);
   }
 };
 const Case cases[] = {
