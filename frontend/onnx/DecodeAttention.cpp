@@ -228,6 +228,11 @@ bool Attending::canSayWindow() {
     *left += further;
   if (right)
     *right -= further;
+  // What reaches as far as there are keys hides none.
+  if (left && *left >= scores.keys - 1)
+    left.reset();
+  if (right && *right >= scores.queries - 1)
+    right.reset();
   return true;
 }
 
