@@ -3,6 +3,7 @@
 #include "frontend/raise/Mask.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
 
 #include <cmath>
 #include <limits>
@@ -175,14 +176,16 @@ bool isPerKey(const Scores &scores, const KeyWindow &window) {
       result &= !window.sees(j - i - lag) ||
                 scores.at(o, i, j) == scores.at(o, queries - 1, keys - 1);
     });
-  else
-    for (int64_t j = 0; j < keys && result; ++j) {
-      int64_t last = lastQuery(scores, window, j);
-      for (int64_t o = 0; o < scores.outerCount() && result; ++o)
-        for (int64_t i = 0; i < last && result; ++i)
+  else {
+    auto last = llvm::map_to_vector(llvm::seq(keys), [&](int64_t key) {
+      return lastQuery(scores, window, key);
+    });
+    for (int64_t o = 0; o < scores.outerCount() && result; ++o)
+      for (int64_t i = 0; i < queries && result; ++i)
+        for (int64_t j = 0; j < keys; ++j)
           result &= !window.sees(j - i - lag) ||
-                    scores.at(o, i, j) == scores.at(o, last, j);
-    }
+                    scores.at(o, i, j) == scores.at(o, last[j], j);
+  }
   return result;
 }
 

@@ -204,6 +204,27 @@ func.func @window_before_the_own_key(%q: tensor<2x4x2x8xf32>, %k: tensor<2x4x2x8
   return %12 : tensor<2x4x2x8xf32>
 }
 
+// No query sees all keys: each key's number is that of a query that sees it.
+// CHECK-LABEL: @alibi_within_a_window_is_one_row
+// CHECK: %[[B:.*]] = nn.constant dense<{{\[\[\[\[}}0.000000e+00, 5.000000e-01, 1.000000e+00, 1.500000e+00]]]]> : tensor<1x1x1x4xf32>
+// CHECK: nn.attention %arg0, %arg1, %arg2 bias %[[B]] {causal, left = 1 : i64, scale
+func.func @alibi_within_a_window_is_one_row(%q: tensor<2x4x2x8xf32>, %k: tensor<2x4x2x8xf32>, %v: tensor<2x4x2x8xf32>) -> tensor<2x4x2x8xf32> {
+  %0 = nn.transpose %q [0, 2, 1, 3] : (tensor<2x4x2x8xf32>) -> tensor<2x2x4x8xf32>
+  %1 = nn.transpose %k [0, 2, 1, 3] : (tensor<2x4x2x8xf32>) -> tensor<2x2x4x8xf32>
+  %2 = nn.transpose %v [0, 2, 1, 3] : (tensor<2x4x2x8xf32>) -> tensor<2x2x4x8xf32>
+  %3 = nn.transpose %1 [0, 1, 3, 2] : (tensor<2x2x4x8xf32>) -> tensor<2x2x8x4xf32>
+  %4 = nn.matmul %0, %3 : (tensor<2x2x4x8xf32>, tensor<2x2x8x4xf32>) -> tensor<2x2x4x4xf32>
+  %5 = nn.constant dense<0.353553385> : tensor<2x2x4x4xf32>
+  %6 = nn.mul %4, %5 : tensor<2x2x4x4xf32>
+  %7 = nn.constant dense<[[[[0.0, -1.0e9, -1.0e9, -1.0e9], [0.0, 0.5, -1.0e9, -1.0e9], [-1.0e9, 0.5, 1.0, -1.0e9], [-1.0e9, -1.0e9, 1.0, 1.5]]]]> : tensor<1x1x4x4xf32>
+  %8 = nn.broadcast %7 : (tensor<1x1x4x4xf32>) -> tensor<2x2x4x4xf32>
+  %9 = nn.add %6, %8 : tensor<2x2x4x4xf32>
+  %10 = nn.softmax %9 : tensor<2x2x4x4xf32>
+  %11 = nn.matmul %10, %2 : (tensor<2x2x4x4xf32>, tensor<2x2x4x8xf32>) -> tensor<2x2x4x8xf32>
+  %12 = nn.transpose %11 [0, 2, 1, 3] : (tensor<2x2x4x8xf32>) -> tensor<2x4x2x8xf32>
+  return %12 : tensor<2x4x2x8xf32>
+}
+
 // CHECK-LABEL: @scores_divided_after_the_product_and_a_clamp
 // CHECK-NEXT: %[[R:result.*]], %{{.*}} = nn.attention %arg0, %arg1, %arg2 {scale = 5.000000e-01 : f64}
 // CHECK-NEXT: return
