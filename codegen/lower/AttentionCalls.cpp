@@ -29,11 +29,13 @@ template <typename Op> static step::AttentionSizes sizesOf(Op op) {
 static void attention(nn::AttentionOp op, EntryBuilder &entries) {
   View query = entries.heads(op.getQuery());
   View key = entries.heads(op.getKey()), value = entries.heads(op.getValue());
-  std::optional<View> bias, mask, logSumExp;
+  std::optional<View> bias, mask, sinks, logSumExp;
   if (op.getBias())
     bias = entries.view(op.getBias());
   if (op.getKeyMask())
     mask = entries.contiguous(op.getKeyMask());
+  if (op.getSinks())
+    sinks = entries.contiguous(op.getSinks());
   View output = entries.allocate(op->getResult(0));
   if (!op.getLogSumExp().use_empty())
     logSumExp = entries.allocate(op->getResult(1));
@@ -41,9 +43,10 @@ static void attention(nn::AttentionOp op, EntryBuilder &entries) {
       entries.newWorkspace(entries.workspaces().attention(sizesOf(op)));
   entries.emit<step::AttentionOp>(
       entries.ref(query), entries.ref(key), entries.ref(value),
-      entries.ref(bias), entries.ref(mask), entries.ref(output),
-      entries.ref(logSumExp), entries.ref(workspace), op.getScale(),
-      op.getCausal(), op.getLeft(), op.getRight());
+      entries.ref(bias), entries.ref(mask), entries.ref(sinks),
+      entries.ref(output), entries.ref(logSumExp), entries.ref(workspace),
+      op.getScale(), op.getCausal(), op.getLeft(), op.getRight(),
+      op.getSoftcap());
 }
 
 static void attentionGrad(nn::AttentionGradOp op, EntryBuilder &entries) {
@@ -52,11 +55,13 @@ static void attentionGrad(nn::AttentionGradOp op, EntryBuilder &entries) {
   View value = entries.heads(op.getValue());
   View output = entries.heads(op.getOutput());
   View logSumExp = entries.contiguous(op.getLogSumExp());
-  std::optional<View> bias, mask;
+  std::optional<View> bias, mask, sinks;
   if (op.getBias())
     bias = entries.view(op.getBias());
   if (op.getKeyMask())
     mask = entries.contiguous(op.getKeyMask());
+  if (op.getSinks())
+    sinks = entries.contiguous(op.getSinks());
   View queryGradient = entries.allocate(op->getResult(0));
   View keyGradient = entries.allocate(op->getResult(1));
   View valueGradient = entries.allocate(op->getResult(2));
@@ -65,10 +70,10 @@ static void attentionGrad(nn::AttentionGradOp op, EntryBuilder &entries) {
   entries.emit<step::AttentionGradOp>(
       entries.ref(gradient), entries.ref(query), entries.ref(key),
       entries.ref(value), entries.ref(output), entries.ref(logSumExp),
-      entries.ref(bias), entries.ref(mask), entries.ref(queryGradient),
-      entries.ref(keyGradient), entries.ref(valueGradient),
-      entries.ref(workspace), op.getScale(), op.getCausal(), op.getLeft(),
-      op.getRight());
+      entries.ref(bias), entries.ref(mask), entries.ref(sinks),
+      entries.ref(queryGradient), entries.ref(keyGradient),
+      entries.ref(valueGradient), entries.ref(workspace), op.getScale(),
+      op.getCausal(), op.getLeft(), op.getRight(), op.getSoftcap());
 }
 
 void attachAttentionCalls(MLIRContext *context) {

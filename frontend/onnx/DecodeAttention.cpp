@@ -1,5 +1,6 @@
 // Attention and rotary positions as single ONNX ops (opset 23 on), in nn's
 // layout [batch, sequence, heads, head_dim].
+#include "frontend/nn/support/NeedsGradient.h"
 #include "frontend/onnx/Decoder.h"
 
 #include <cmath>
@@ -56,7 +57,7 @@ class Attending {
 public:
   explicit Attending(NodeContext &context)
       : context(context), emit(context.emit),
-        softcap(context.floatAttribute("softcap", 0)) {}
+        softcap(std::abs(context.floatAttribute("softcap", 0))) {}
 
   LogicalResult run();
 
@@ -271,7 +272,10 @@ void Attending::asOneOp() {
   if (left)
     attributes.push_back(emit.named("left", *left));
   SmallVector<Operand> operands = {query, key, value};
-  SmallVector<int32_t> segments = {1, 1, 1, bias ? 1 : 0, keyMask ? 1 : 0};
+  if (softcap != 0)
+    attributes.push_back(
+        emit.named("softcap", emit.attributes().getF64FloatAttr(softcap)));
+  SmallVector<int32_t> segments = {1, 1, 1, bias ? 1 : 0, keyMask ? 1 : 0, 0};
   if (bias)
     operands.push_back(bias);
   if (keyMask)
@@ -290,7 +294,7 @@ void Attending::asOneOp() {
   context.set(0, originalLayout(emit, results[0], context.input(0)));
 }
 
-/// Step by step, where scores are bounded or given out.
+/// Step by step, where scores are given out, or a mask is trained.
 void Attending::writtenOut() {
   Emitter::OneRounding one(emit);
   Type element = emit.arithmeticType(scores.element);
@@ -351,10 +355,16 @@ void Attending::writtenOut() {
 }
 
 LogicalResult Attending::run() {
+  if (!std::isfinite(softcap))
+    return context.error("expects softcap to be finite, got " +
+                         std::to_string(softcap));
   if (failed(readOperands()) || failed(readWindow()) || failed(readMask()) ||
       failed(readLengths()))
     return failure();
-  if (softcap != 0 || context.wants(3)) {
+  // nn.attention's bias has no gradient.
+  const bool isTrained =
+      bias && bias.value() && nn::needsGradient(bias.value());
+  if (context.wants(3) || isTrained) {
     writtenOut();
     return success();
   }

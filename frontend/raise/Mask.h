@@ -64,12 +64,17 @@ struct KeyWindow {
   void narrow(const KeyWindow &other);
 };
 
-/// An nn.attention, whose log_sum_exp is of the arithmetic's type.
+/// What an nn.attention is built of: its operands, the last three of them
+/// optional, and what it does to scores.
+struct AttentionParts {
+  mlir::Value query, key, value, bias, keyMask, sinks;
+  double scale = 1, softcap = 0;
+  KeyWindow window;
+};
+/// Its log_sum_exp is of the arithmetic's type.
 nn::AttentionOp createAttention(mlir::OpBuilder &builder,
-                                mlir::Location location, mlir::Value query,
-                                mlir::Value key, mlir::Value value,
-                                mlir::Value bias, mlir::Value keyMask,
-                                double scale, const KeyWindow &window);
+                                mlir::Location location,
+                                const AttentionParts &parts);
 
 /// What nn.attention takes.
 struct MaskOperands {
@@ -77,10 +82,6 @@ struct MaskOperands {
   mlir::Value keyMask; // i1 [B, Sk]
   mlir::Value bias;    // [B or 1, H or 1, Sq or 1, Sk]
 };
-
-/// Whether gradients flow through `value` to a trainable parameter;
-/// nn.attention has none for its bias.
-bool needsGradient(mlir::Value value);
 
 /// What a constant term says. All layers share a mask, so verdicts are kept: by
 /// constant and by how it is read.

@@ -151,26 +151,3 @@ bool MaskTerms::addCondition(Value value, bool negated,
     terms.push_back({std::move(*view), true, negated, 1});
   return view.has_value();
 }
-
-bool raise::needsGradient(Value value) {
-  SmallVector<Value> open{value};
-  llvm::DenseSet<Value> seen;
-  while (!open.empty()) {
-    Value next = open.pop_back_val();
-    if (!isa<FloatType>(typeOf(next).getElementType()) ||
-        !seen.insert(next).second)
-      continue;
-    Operation *op = next.getDefiningOp();
-    auto stop = dyn_cast_or_null<nn::StopGradientOp>(op);
-    if (!op || (stop && !stop.getWhere()))
-      continue;
-    if (auto get = dyn_cast<nn::GetParameterOp>(op)) {
-      auto parameter = SymbolTable::lookupNearestSymbolFrom<nn::ParameterOp>(
-          op, get.getParameterAttr());
-      if (!parameter || parameter.getTrainable())
-        return true;
-    }
-    llvm::append_range(open, op->getOperands());
-  }
-  return false;
-}

@@ -1,8 +1,12 @@
-// softmax(scale q k^T + mask) v -> nn.attention, whatever the layout: [B, H, S,
-// D], [B*H, S, D], more batch dims, grouped heads repeated by views. All is
-// read as views, so q, k, v become views of what made them, in [B, S, H, D].
-#include "frontend/raise/Mask.h"
+// softmax(capped(scale q k^T) + mask) v -> nn.attention, whatever the layout:
+// [B, H, S, D], [B*H, S, D], more batch dims, grouped heads repeated by views.
+// All is read as views, so q, k, v become views of what made them, in [B, S, H,
+// D].
+#include "frontend/nn/support/NeedsGradient.h"
+#include "frontend/raise/AttentionScores.h"
 #include "frontend/raise/Raise.h"
+
+#include "llvm/Support/Format.h"
 
 #include <cmath>
 
@@ -36,130 +40,6 @@ Value behindProbabilities(Operation *op) {
     return guarded;
   return behindFloatCast(op);
 }
-
-// x * c or x / c; returns x.
-Value behindScale(Operation *op) {
-  if (auto mul = dyn_cast<nn::MulOp>(op)) {
-    if (splatValue(mul.getRhs()))
-      return mul.getLhs();
-    if (splatValue(mul.getLhs()))
-      return mul.getRhs();
-  }
-  if (auto div = dyn_cast<nn::DivOp>(op))
-    if (auto number = splatValue(div.getRhs()); number && *number != 0)
-      return div.getLhs();
-  return Value();
-}
-double scaleOf(Operation *op) {
-  if (auto mul = dyn_cast<nn::MulOp>(op))
-    return *splatValue(splatValue(mul.getRhs()) ? mul.getRhs() : mul.getLhs());
-  if (auto div = dyn_cast<nn::DivOp>(op))
-    return 1 / *splatValue(div.getRhs());
-  return 1;
-}
-Value behindScaleOrCast(Operation *op) {
-  if (Value scaled = behindScale(op))
-    return scaled;
-  return behindFloatCast(op);
-}
-
-bool hides(Value value) {
-  auto number = splatValue(value);
-  return number && *number <= hiddenBelow;
-}
-
-// value of max(value, lowest), which only keeps masked scores finite, in either
-// form that is decoded: a maximum, or a choice of the bound where it is larger.
-Value behindLowerBound(Operation *op) {
-  if (auto max = dyn_cast<nn::MaxOp>(op)) {
-    if (hides(max.getRhs()))
-      return max.getLhs();
-    return hides(max.getLhs()) ? Value(max.getRhs()) : Value();
-  }
-  auto select = dyn_cast<nn::SelectOp>(op);
-  auto compare = select ? select.getCondition().getDefiningOp<nn::CompareOp>()
-                        : nn::CompareOp();
-  return compare && compare.getKind() == nn::CompareKind::le &&
-                 compare.getLhs() == select.getRhs() &&
-                 compare.getRhs() == select.getLhs() && hides(select.getLhs())
-             ? Value(select.getRhs())
-             : Value();
-}
-
-// Whether the scores' product lies behind `value`, through what may stand
-// between it and the softmax.
-bool leadsToProduct(Value value, unsigned depth = 16) {
-  Operation *op = value.getDefiningOp();
-  if (!op || depth == 0)
-    return false;
-  if (isa<nn::MatMulOp>(op))
-    return true;
-  if (isViewOp(op) || behindFloatCast(op))
-    return leadsToProduct(op->getOperand(0), depth - 1);
-  if (Value scaled = behindScale(op))
-    return leadsToProduct(scaled, depth - 1);
-  if (isa<nn::AddOp, nn::SubOp, nn::MaxOp>(op))
-    return leadsToProduct(op->getOperand(0), depth - 1) ||
-           (!isa<nn::SubOp>(op) &&
-            leadsToProduct(op->getOperand(1), depth - 1));
-  if (auto select = dyn_cast<nn::SelectOp>(op))
-    return leadsToProduct(
-        hides(select.getLhs()) ? select.getRhs() : select.getLhs(), depth - 1);
-  return false;
-}
-
-// The scores: softmax input = scale * product + mask.
-struct ScoresChain {
-  nn::MatMulOp product;
-  double scale = 1;
-  MaskTerms mask;
-  SmallVector<Operation *> path; // views between the product and the softmax,
-                                 // nearest to the softmax first
-  /// What is neither, where the walk does not come to a product.
-  Value misfit;
-
-  bool walk(Value value) {
-    while (Operation *op = value.getDefiningOp()) {
-      misfit = value;
-      if ((product = dyn_cast<nn::MatMulOp>(op)))
-        return true;
-      if (isViewOp(op)) {
-        path.push_back(op);
-        value = op->getOperand(0);
-      } else if (Value behind = behindFloatCast(op)) {
-        value = behind;
-      } else if (Value scaled = behindScale(op)) {
-        scale *= scaleOf(op);
-        value = scaled;
-      } else if (isa<nn::AddOp, nn::SubOp>(op)) {
-        unsigned side =
-            leadsToProduct(op->getOperand(0)) || isa<nn::SubOp>(op) ? 0 : 1;
-        if (!mask.addFloat(op->getOperand(1 - side),
-                           isa<nn::SubOp>(op) ? -scale : scale, path)) {
-          misfit = op->getOperand(1 - side);
-          return false;
-        }
-        value = op->getOperand(side);
-      } else if (Value bounded = behindLowerBound(op)) {
-        value = bounded;
-      } else if (auto select = dyn_cast<nn::SelectOp>(op);
-                 select && scale > 0) {
-        bool hidesWhere = hides(select.getLhs());
-        if (!hidesWhere && !hides(select.getRhs()))
-          return false;
-        if (!mask.addCondition(select.getCondition(), hidesWhere, path)) {
-          misfit = select.getCondition();
-          return false;
-        }
-        value = hidesWhere ? select.getRhs() : select.getLhs();
-      } else {
-        return false;
-      }
-    }
-    misfit = value;
-    return false;
-  }
-};
 
 // Batch dims are of the same elements in the same order everywhere; only their
 // factors differ.
@@ -216,6 +96,14 @@ std::string windowText(const KeyWindow &window) {
   return text;
 }
 
+std::string cappedText(double softcap) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  if (softcap != 0)
+    stream << ", scores capped at " << llvm::format("%g", softcap);
+  return text;
+}
+
 struct RaiseAttention : OpRewritePattern<nn::MatMulOp> {
   RaiseAttention(MLIRContext *context, MaskCache &cache)
       : OpRewritePattern(context), cache(cache) {}
@@ -230,9 +118,9 @@ private:
                             const Operand &v, ArrayRef<int64_t> factors,
                             ArrayRef<ArrayRef<int64_t>> shapes);
   void build(nn::MatMulOp op, const Operand &q, const Operand &k,
-             const Operand &v, ArrayRef<MaskTerm> terms,
-             ArrayRef<int64_t> factors, unsigned cut, double scale,
-             PatternRewriter &rewriter) const;
+             const Operand &v, const std::optional<Operand> &sink,
+             const ScoresChain &scores, ArrayRef<int64_t> factors, unsigned cut,
+             double scale, PatternRewriter &rewriter) const;
 
   MaskCache &cache;
 };
@@ -251,7 +139,14 @@ LogicalResult RaiseAttention::matchAndRewrite(nn::MatMulOp op,
                                               PatternRewriter &rewriter) const {
   View probabilities = View::of(op.getLhs(), behindProbabilities);
   auto softmax = probabilities.base().getDefiningOp<nn::SoftmaxOp>();
-  unsigned rank = softmax ? typeOf(softmax.getInput()).getRank() : 0;
+  Value input = softmax ? softmax.getInput() : Value();
+  WithSink withSink;
+  if (!softmax) {
+    withSink = WithSink::of(probabilities.base());
+    softmax = withSink.softmax;
+    input = withSink.scores;
+  }
+  unsigned rank = softmax ? typeOf(input).getRank() : 0;
   if (rank < 2)
     return failure();
   auto miss = [&](const auto &...why) {
@@ -266,7 +161,7 @@ LogicalResult RaiseAttention::matchAndRewrite(nn::MatMulOp op,
                 "that do more than divide or join the batch: ",
                 op.getLhs());
   ScoresChain scores;
-  if (!scores.walk(softmax.getInput()))
+  if (!scores.walk(input))
     return miss("the scores of ", Value(softmax),
                 " are no scale * (query key^T) + mask: of these, ",
                 scores.misfit, " is none");
@@ -280,7 +175,7 @@ LogicalResult RaiseAttention::matchAndRewrite(nn::MatMulOp op,
     return miss("the views behind the scores of ", Value(product),
                 " do more than divide or join the batch");
   for (const MaskTerm &term : scores.mask.terms)
-    if (!term.boolean && needsGradient(term.view.base()))
+    if (!term.boolean && nn::needsGradient(term.view.base()))
       return miss("the mask of ", term.view.base(),
                   " is trained, and nn.attention's bias has no gradient");
 
@@ -289,6 +184,9 @@ LogicalResult RaiseAttention::matchAndRewrite(nn::MatMulOp op,
   Operand q{View::of(product.getLhs(), behindScaleOrCast, &passed)};
   Operand k{View::of(product.getRhs(), behindScaleOrCast, &passed)};
   Operand v{View::of(op.getRhs(), behindFloatCast)};
+  std::optional<Operand> sink;
+  if (withSink.sink)
+    sink = Operand{View::of(withSink.sink, behindFloatCast)};
   for (Operation *scaling : passed)
     scale *= scaleOf(scaling);
   if (product.getTransposeLhs())
@@ -308,11 +206,10 @@ LogicalResult RaiseAttention::matchAndRewrite(nn::MatMulOp op,
     return refined.has_value();
   };
   auto resultShape = shapeOf(op.getResult());
-  if (!agree(resultShape.drop_back(2)) ||
-      !agree(shapeOf(softmax.getInput()).drop_back(2)) ||
+  if (!agree(resultShape.drop_back(2)) || !agree(shapeOf(input).drop_back(2)) ||
       !agree(shapeOf(product.getResult()).drop_back(2)) ||
       !agree(q.batchSizes()) || !agree(k.batchSizes()) ||
-      !agree(v.batchSizes()))
+      !agree(v.batchSizes()) || (sink && !agree(sink->batchSizes())))
     return miss("query, key and value divide batch and heads in ways that have "
                 "no common one");
   for (const MaskTerm &term : scores.mask.terms)
@@ -326,9 +223,13 @@ LogicalResult RaiseAttention::matchAndRewrite(nn::MatMulOp op,
       return miss("the mask of ", term.view.base(),
                   " is broadcast in parts of batch or heads");
 
-  unsigned cut =
-      chooseCut(q, k, v, factors, {resultShape, shapeOf(softmax.getInput())});
-  build(op, q, k, v, scores.mask.terms, factors, cut, scale, rewriter);
+  unsigned cut = chooseCut(q, k, v, factors, {resultShape, shapeOf(input)});
+  if (sink && (!sink->refine(factors) ||
+               !sink->view.isAllBroadcast(sink->batch(0, cut)) ||
+               !sink->view.isAllBroadcast(sink->rows())))
+    return miss("the last score of ", Value(softmax),
+                " is not one of each head");
+  build(op, q, k, v, sink, scores, factors, cut, scale, rewriter);
   return success();
 }
 
@@ -362,9 +263,10 @@ unsigned RaiseAttention::chooseCut(const Operand &q, const Operand &k,
 }
 
 void RaiseAttention::build(nn::MatMulOp op, const Operand &q, const Operand &k,
-                           const Operand &v, ArrayRef<MaskTerm> terms,
-                           ArrayRef<int64_t> factors, unsigned cut,
-                           double scale, PatternRewriter &rewriter) const {
+                           const Operand &v, const std::optional<Operand> &sink,
+                           const ScoresChain &scores, ArrayRef<int64_t> factors,
+                           unsigned cut, double scale,
+                           PatternRewriter &rewriter) const {
   unsigned count = factors.size(), groups = count;
   // Trailing factors that repeat both keys and values are heads of one group.
   auto repeats = [&](const Operand &operand, unsigned i) {
@@ -390,13 +292,26 @@ void RaiseAttention::build(nn::MatMulOp op, const Operand &q, const Operand &k,
   ScoreDims dims{llvm::to_vector(factors.take_front(cut)),
                  llvm::to_vector(factors.drop_front(cut)), queryShape[1],
                  shapeOf(key)[1]};
-  MaskOperands mask = emitMask(rewriter, location, terms, dims, element, cache);
+  MaskOperands mask =
+      emitMask(rewriter, location, scores.mask.terms, dims, element, cache);
+  Value sinks;
+  if (sink) {
+    sinks = sink->view.emit(rewriter, location, {sink->batch(cut, count)});
+    sinks = nn::ReshapeOp::create(
+        rewriter, location,
+        RankedTensorType::get({queryShape[2]}, typeOf(sinks).getElementType()),
+        sinks);
+    sinks = nn::CastOp::create(rewriter, location, typeOf(sinks).clone(element),
+                               sinks);
+  }
   nn::AttentionOp attention = createAttention(
-      rewriter, location, query, key, value, mask.bias, mask.keyMask,
-      exactScale(scale, queryShape[3]), mask.window);
+      rewriter, location,
+      {query, key, value, mask.bias, mask.keyMask, sinks,
+       exactScale(scale, queryShape[3]), scores.softcap, mask.window});
   if (auto note = remarkRaised(location))
     note << "raised to nn.attention, heads: " + std::to_string(queryShape[2]) +
-                windowText(mask.window) +
+                windowText(mask.window) + cappedText(scores.softcap) +
+                (sinks ? ", with sinks" : "") +
                 (mask.keyMask ? ", with a mask of keys" : "") +
                 (mask.bias ? ", with a mask that is added to the scores: " +
                                  described(View::of(mask.bias).base())

@@ -73,10 +73,11 @@ void classify(nn::AttentionOp op, MaskCache &cache) {
   else if (!operands.keyMask)
     operands.keyMask = op.getKeyMask();
   operands.window.narrow(KeyWindow::of(op));
-  auto replacement =
-      createAttention(builder, op.getLoc(), op.getQuery(), op.getKey(),
-                      op.getValue(), operands.bias, operands.keyMask,
-                      op.getScale().convertToDouble(), operands.window);
+  auto replacement = createAttention(
+      builder, op.getLoc(),
+      {op.getQuery(), op.getKey(), op.getValue(), operands.bias,
+       operands.keyMask, op.getSinks(), op.getScale().convertToDouble(),
+       op.getSoftcap().convertToDouble(), operands.window});
   op->replaceAllUsesWith(replacement);
   op->erase();
 }
@@ -84,21 +85,22 @@ void classify(nn::AttentionOp op, MaskCache &cache) {
 } // namespace
 
 nn::AttentionOp raise::createAttention(OpBuilder &builder, Location location,
-                                       Value query, Value key, Value value,
-                                       Value bias, Value keyMask, double scale,
-                                       const KeyWindow &window) {
-  ArrayRef<int64_t> shape = shapeOf(query);
-  Type element = typeOf(query).getElementType();
+                                       const AttentionParts &parts) {
+  ArrayRef<int64_t> shape = shapeOf(parts.query);
+  Type element = typeOf(parts.query).getElementType();
   auto resultType = RankedTensorType::get(
-      {shape[0], shape[1], shape[2], shapeOf(value)[3]}, element);
+      {shape[0], shape[1], shape[2], shapeOf(parts.value)[3]}, element);
   auto sumType = RankedTensorType::get({shape[0], shape[2], shape[1]},
                                        nn::computeTypeOf(element));
+  const KeyWindow &window = parts.window;
   return nn::AttentionOp::create(
-      builder, location, resultType, sumType, query, key, value, bias, keyMask,
-      builder.getF64FloatAttr(scale),
+      builder, location, resultType, sumType, parts.query, parts.key,
+      parts.value, parts.bias, parts.keyMask, parts.sinks,
+      builder.getF64FloatAttr(parts.scale),
       window.isCausal() ? builder.getUnitAttr() : UnitAttr(),
       builder.getI64IntegerAttr(window.left),
-      builder.getI64IntegerAttr(window.isCausal() ? -1 : window.right));
+      builder.getI64IntegerAttr(window.isCausal() ? -1 : window.right),
+      builder.getF64FloatAttr(parts.softcap));
 }
 
 void raise::classifyAttentionMasks(func::FuncOp function, MaskCache &cache) {

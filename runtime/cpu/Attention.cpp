@@ -46,8 +46,10 @@ void Forward<S>::block(int64_t batch, int64_t headIndex, int64_t firstRow,
     *outRows = queryRows + queryBlock * shape.headDim,
     *keyRows = outRows + queryBlock * shape.valueDim,
     *valueRows = keyRows + keyBlock * shape.headDim;
-  std::fill_n(maximum, rows, minusInfinity);
-  std::fill_n(sum, rows, T(0));
+  // A sink is a score that comes first, and that no value belongs to.
+  const T sink = sinkOf<T>(a, headIndex);
+  std::fill_n(maximum, rows, sink);
+  std::fill_n(sum, rows, T(sink > minusInfinity));
   int64_t group = headIndex / shape.headsPerGroup;
   Head<S> result = head<S>(output, batch, headIndex);
   Head<T> query = loadBlock(head<S>(a.query, batch, headIndex), firstRow, rows,
@@ -55,6 +57,9 @@ void Forward<S>::block(int64_t batch, int64_t headIndex, int64_t firstRow,
   Head<T> out = resultBlock(result, firstRow, shape.valueDim, outRows);
 
   const auto [begin, end] = seenBlocks(a, firstRow, rows);
+  if (begin >= end)
+    for (int64_t r = 0; r < rows; ++r)
+      std::fill_n(out.row(r), shape.valueDim, T(0));
   for (int64_t first = begin; first < end; first += keyBlock) {
     int64_t count = std::min(keyBlock, end - first);
     Head<T> key = loadBlock(head<S>(a.key, batch, group), first, count,
@@ -69,14 +74,17 @@ void Forward<S>::block(int64_t batch, int64_t headIndex, int64_t firstRow,
       std::fill(row + to, row + count, T(0));
       if (from == to)
         continue;
+      if (a.softcap != 0)
+        loops.softcapRow(row + from, nullptr, T(a.softcap), to - from);
       auto [bias, mask] = rowModifiers(a, batch, headIndex, firstRow + r,
                                        first + from, row + from, to - from);
       simd::RowSum<T> part =
           loops.softmaxRow(row + from, bias, mask, maximum[r], to - from);
-      if (first > begin && part.maximum > maximum[r]) {
+      if (part.maximum > maximum[r] && sum[r] != 0) {
         T factor = std::exp(maximum[r] - part.maximum);
         sum[r] *= factor;
-        loops.scale(out.row(r), factor, shape.valueDim);
+        if (first > begin)
+          loops.scale(out.row(r), factor, shape.valueDim);
       }
       maximum[r] = part.maximum;
       sum[r] += part.sum;

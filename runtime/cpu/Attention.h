@@ -27,7 +27,9 @@ struct Attention {
   Tensor bias;    // [B or 1, H or 1, Sq or 1, Sk], optional; query's type or
                   // float32
   Tensor keyMask; // bool [B, Sk], optional
+  Tensor sinks;   // [H], optional; query's type or float32
   double scale = 1;
+  double softcap = 0; // 0: none
   // Keys before and behind a query's own, i + Sk - Sq, that it sees; -1: all.
   int64_t left = -1, right = -1;
 };

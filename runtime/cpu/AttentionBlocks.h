@@ -8,6 +8,7 @@
 #include "runtime/cpu/HalfRows.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace shardc::runtime::cpu {
 
@@ -92,6 +93,15 @@ inline KeyRange seenKeys(const Attention &a, int64_t row) {
 inline KeyRange seenBlocks(const Attention &a, int64_t row, int64_t rows) {
   int64_t begin = seenKeys(a, row).begin;
   return {begin - begin % keyBlock, seenKeys(a, row + rows - 1).end};
+}
+
+/// The score that a head's rows have beside those of their keys; -inf: none.
+template <typename T> T sinkOf(const Attention &a, int64_t head) {
+  T sink = -std::numeric_limits<T>::infinity();
+  if (a.sinks)
+    withFloat(a.sinks.dtype,
+              [&]<typename S>(S) { sink = T(widened(a.sinks.as<S>()[head])); });
+  return sink;
 }
 
 /// The bias and the mask of one row of scores, from key `first` on.

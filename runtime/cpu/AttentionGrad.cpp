@@ -85,11 +85,12 @@ auto Backward<S>::normalizer(int64_t batch, int64_t headIndex, int64_t firstRow,
     return size > largest && size != infinity;
   };
   bool any = false;
+  const T sink = sinkOf<T>(a, headIndex);
   for (int64_t r = 0; r < rows; ++r)
     if (isLost(r)) {
       any = true;
-      result.shift[r] = -infinity;
-      result.sum[r] = 0;
+      result.shift[r] = sink;
+      result.sum[r] = T(sink > -infinity);
     }
   const auto [begin, end] = seenBlocks(a, firstRow, rows);
   for (int64_t first = begin; any && first < end; first += keyBlock) {
@@ -103,6 +104,8 @@ auto Backward<S>::normalizer(int64_t batch, int64_t headIndex, int64_t firstRow,
       if (!isLost(r) || from == to)
         continue;
       T *row = scores + r * keyBlock + from;
+      if (a.softcap != 0)
+        loops.softcapRow(row, nullptr, T(a.softcap), to - from);
       auto [bias, mask] = rowModifiers(a, batch, headIndex, firstRow + r,
                                        first + from, row, to - from);
       simd::RowSum<T> part =
@@ -162,13 +165,17 @@ void Backward<S>::block(int64_t batch, int64_t headIndex, int64_t firstRow,
       T *row = scores + r * keyBlock, *gradientRow = gradients + r * keyBlock;
       const auto [from, to] = seenKeys(a, firstRow + r).within(first, count);
       const int64_t seen = to - from;
+      std::array<T, keyBlock> slopes;
+      if (a.softcap != 0)
+        loops.softcapRow(row + from, slopes.data(), T(a.softcap), seen);
       auto [bias, mask] = rowModifiers(a, batch, headIndex, firstRow + r,
                                        first + from, row + from, seen);
       loops.probabilityRow(row + from, bias, mask, normalized.shift[r], seen);
       if (normalized.sum[r] != 1)
         loops.scale(row + from, T(1) / normalized.sum[r], seen);
       loops.softmaxGradientRow(gradientRow + from, row + from, delta[r],
-                               T(a.scale), seen);
+                               T(a.scale),
+                               a.softcap != 0 ? slopes.data() : nullptr, seen);
       for (T *each : {row, gradientRow}) {
         std::fill(each, each + from, T(0));
         std::fill(each + to, each + count, T(0));

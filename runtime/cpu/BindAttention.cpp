@@ -5,8 +5,8 @@
 namespace shardc::runtime::cpu {
 
 static Attention operandsOf(const entry::AttentionOperands &from) {
-  return {from.query,   from.key,   from.value, from.bias,
-          from.keyMask, from.scale, from.left,  from.right};
+  return {from.query, from.key,   from.value,   from.bias, from.keyMask,
+          from.sinks, from.scale, from.softcap, from.left, from.right};
 }
 
 Task bind(CpuDevice &device, const entry::Attention &entry) {

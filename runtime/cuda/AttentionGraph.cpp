@@ -38,6 +38,12 @@ bool canSay(const entry::AttentionOperands &of,
                  dtypeName(of.query.dtype));
     return false;
   }
+  if (of.softcap != 0 || of.sinks) {
+    why = concat("cuDNN is not asked for ",
+                 of.softcap != 0 ? "a softcap of scores" : "sinks",
+                 ": the own kernels compute it");
+    return false;
+  }
   if (of.right > 0 || (of.left >= 0 && of.right < 0)) {
     why = "cuDNN is asked for windows that are causal, and this one is not";
     return false;

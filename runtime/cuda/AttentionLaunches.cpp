@@ -9,6 +9,7 @@
 #include <initializer_list>
 #include <iterator>
 #include <limits>
+#include <numbers>
 
 namespace shardc::runtime::cuda {
 
@@ -40,6 +41,10 @@ parametersOf(const entry::AttentionOperands &operands, const Tensor &output,
     to.keyMask = addressOf(mask);
     std::copy_n(mask.strides.begin(), 2, to.keyMaskStrides);
   }
+  if (const Tensor &sinks = operands.sinks) {
+    to.sinks = addressOf(sinks);
+    to.sinksAreFloat32 = sinks.dtype == plan::FLOAT32;
+  }
   const std::vector<int64_t> &query = operands.query.shape;
   to.batch = query[0], to.queries = query[1], to.heads = query[2];
   to.headDim = query[3];
@@ -53,7 +58,11 @@ parametersOf(const entry::AttentionOperands &operands, const Tensor &output,
   };
   to.before = to.keys - to.queries - most(operands.left);
   to.span = most(operands.left) + 1 + most(operands.right);
-  to.scale = operands.scale;
+  to.scale = operands.scale, to.softcap = operands.softcap;
+  if (double cap = operands.softcap; cap != 0) {
+    to.narrowCap = float(cap), to.capInverse = float(1 / cap);
+    to.capExponent = float(2 * std::numbers::log2e * operands.scale / cap);
+  }
   return to;
 }
 
@@ -67,7 +76,11 @@ static bool isAligned(const Tensor &tensor) {
 
 /// The class of matrixDims for an entry, of which these are all tensors of heads;
 /// 0 where matrix units do not take it.
-static int matrixClass(std::initializer_list<const Tensor *> tensors) {
+static int matrixClass(const entry::AttentionOperands &of,
+                       std::initializer_list<const Tensor *> tensors) {
+  // Their gradient of a softcap follows from the score, which has no bias then.
+  if (of.softcap != 0 && of.bias)
+    return 0;
   int64_t least = 256, most = 0;
   for (const Tensor *each : tensors) {
     if (elementSize(each->dtype) != 2 || !isAligned(*each))
@@ -111,7 +124,8 @@ AttentionLaunches<AttentionParameters> launchesOf(const entry::Attention &entry,
   const entry::AttentionOperands &from = entry.operands;
   AttentionParameters a = parametersOf(from, entry.output, entry.logSumExp);
   Launches launches{from.query.dtype, {}};
-  int dims = matrixClass({&from.query, &from.key, &from.value, &entry.output});
+  int dims =
+      matrixClass(from, {&from.query, &from.key, &from.value, &entry.output});
   if (dims > 0 && matrixForwardBytes(dims) <= mostSharedBytes)
     launches.addMatrix("attention_matrix_", dims, a.batch * a.heads, a.queries,
                        matrixForward(dims), matrixForwardBytes(dims));
@@ -161,9 +175,9 @@ launchesOf(const entry::AttentionGrad &entry, int64_t mostSharedBytes) {
   int64_t heads = a.batch * a.heads, groups = a.batch * from.key.shape[2];
   int64_t rows = heads * blocksOf(a.queries, attentionRows);
   launches.add("AttentionGrad", "attention_rows_", rows, attentionThreads);
-  int dims = matrixClass({&from.query, &from.key, &from.value, &entry.gradient,
-                          &entry.queryGradient, &entry.keyGradient,
-                          &entry.valueGradient});
+  int dims = matrixClass(from, {&from.query, &from.key, &from.value,
+                                &entry.gradient, &entry.queryGradient,
+                                &entry.keyGradient, &entry.valueGradient});
   if (dims > 0 && std::max(matrixQueryGradientBytes(dims),
                            matrixKeyGradientBytes(dims)) <= mostSharedBytes) {
     launches.addMatrix("attention_matrix_key_gradient_", dims, groups, a.keys,

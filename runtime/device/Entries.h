@@ -59,7 +59,8 @@ struct Gemm {
 
 struct AttentionOperands {
   Tensor query, key, value, bias, keyMask;
-  double scale = 1;
+  Tensor sinks; // [H], query's type or float32
+  double scale = 1, softcap = 0;
   /// Keys before and behind a query's own, i + Sk - Sq, that it sees; -1: all.
   int64_t left = -1, right = -1;
 
@@ -69,6 +70,7 @@ struct AttentionOperands {
     visit(self.value, Access::Read, "value");
     visit(self.bias, Access::Read, "bias");
     visit(self.keyMask, Access::Read, "key_mask");
+    visit(self.sinks, Access::Read, "sinks");
   }
 };
 struct Attention {

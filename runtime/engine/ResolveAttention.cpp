@@ -2,6 +2,8 @@
 #include "runtime/engine/Checks.h"
 #include "runtime/engine/Resolve.h"
 
+#include <cmath>
+
 namespace shardc::runtime {
 namespace {
 
@@ -27,7 +29,9 @@ entry::AttentionOperands resolveOperands(const RankState &state,
   a.value = state.resolve(entry.value(), "value");
   a.bias = SHARDC_RESOLVE_FIELD(state, entry, bias);
   a.keyMask = SHARDC_RESOLVE_FIELD(state, entry, key_mask);
+  a.sinks = SHARDC_RESOLVE_FIELD(state, entry, sinks);
   a.scale = entry.scale();
+  a.softcap = entry.softcap();
   a.left = entry.left();
   a.right = entry.causal() ? 0 : entry.right();
   requireFloat(a.query, "query");
@@ -54,6 +58,14 @@ entry::AttentionOperands resolveOperands(const RankState &state,
   if (a.left < -1 || a.right < -1)
     fail("expects left and right to be -1 or more, got ", a.left, " and ",
          a.right);
+  if (!(a.softcap >= 0 && std::isfinite(a.softcap)))
+    fail("expects softcap to be 0, which is none, or a positive number, got ",
+         a.softcap);
+  if (a.sinks) {
+    requireDtypeOrWider(a.sinks, dtype, "sinks");
+    requireShape(a.sinks, {q[2]}, "sinks");
+    requireContiguous(a.sinks, "sinks");
+  }
   if (a.keyMask) {
     requireDtype(a.keyMask, plan::BOOL, "key_mask");
     requireShape(a.keyMask, {q[0], k[1]}, "key_mask");

@@ -376,9 +376,22 @@ void probabilityRow(T *scores, const T *bias, const uint8_t *mask, T logSumExp,
 
 template <typename T>
 void softmaxGradientRow(T *gradients, const T *probabilities, T delta, T scale,
-                        int64_t count) {
+                        const T *slopes, int64_t count) {
   for (int64_t i = 0; i < count; ++i)
     gradients[i] = probabilities[i] * (gradients[i] - delta) * scale;
+  if (slopes)
+    for (int64_t i = 0; i < count; ++i)
+      gradients[i] *= slopes[i];
+}
+
+template <typename T>
+void softcapRow(T *scores, T *slopes, T cap, int64_t count) {
+  forLanes<T>(count, [&](int64_t i, int64_t n) {
+    Vector<T> bounded = hyperbolicTangent(loadUpTo(scores + i, n) / cap);
+    storeUpTo(scores + i, bounded * cap, n);
+    if (slopes)
+      storeUpTo(slopes + i, T(1) - bounded * bounded, n);
+  });
 }
 
 template <typename T>
@@ -475,6 +488,7 @@ constexpr Simd<T> table = {sum<T>,
                            softmaxRow<T>,
                            probabilityRow<T>,
                            softmaxGradientRow<T>,
+                           softcapRow<T>,
                            logSumExp<T>};
 
 template <typename H>

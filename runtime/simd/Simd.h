@@ -103,9 +103,13 @@ template <typename T> struct Simd {
   /// zeros where log_sum_exp is -inf.
   void (*probabilityRow)(T *scores, const T *bias, const uint8_t *mask,
                          T logSumExp, int64_t count);
-  /// gradients[i] = probabilities[i] * (gradients[i] - delta) * scale.
+  /// gradients[i] = probabilities[i] * (gradients[i] - delta) * scale, and that
+  /// times slopes[i], if there are any (null: none).
   void (*softmaxGradientRow)(T *gradients, const T *probabilities, T delta,
-                             T scale, int64_t count);
+                             T scale, const T *slopes, int64_t count);
+  /// scores[i] = cap * tanh(scores[i] / cap); its derivative goes to slopes
+  /// (null: it is not wanted).
+  void (*softcapRow)(T *scores, T *slopes, T cap, int64_t count);
 
   /// log(sum(exp(logits))) in double. Where `exponentials` is given (it may be
   /// `logits`): exponentials[i] = exp(logits[i] - maximum), and *sum their sum.

@@ -22,12 +22,13 @@ bool compare(const Case &of, plan::DType dtype) {
                << plan::DType_Name(dtype) << " batch " << of.batch << ", "
                << of.queries << " x " << of.keys << ", heads " << of.heads
                << "/" << of.groups << ", dims " << of.dim << ", " << of.valueDim
-               << ", window " << of.left << ", " << of.right());
+               << ", window " << of.left << ", " << of.right() << ", softcap "
+               << of.softcap << ", sinks " << of.sinks);
   Problem problem(of, dtype);
   Room query(problem.query, 8), key(problem.key), value(problem.value, 16);
   Room gradient(problem.gradient), stored(problem.stored);
   Room storedSums(problem.storedSums);
-  std::optional<Room> bias, mask;
+  std::optional<Room> bias, mask, sinks;
   entry::Attention forward;
   forward.operands.query = query.tensor;
   forward.operands.key = key.tensor;
@@ -36,7 +37,10 @@ bool compare(const Case &of, plan::DType dtype) {
     forward.operands.bias = bias.emplace(problem.bias).tensor;
   if (of.mask)
     forward.operands.keyMask = mask.emplace(problem.mask).tensor;
+  if (of.sinks)
+    forward.operands.sinks = sinks.emplace(problem.sinks).tensor;
   forward.operands.scale = problem.scale;
+  forward.operands.softcap = of.softcap;
   forward.operands.left = of.left, forward.operands.right = of.right();
   Room output(dtype, problem.gradient.shape, 8);
   Room logSumExp(sumType(dtype), {of.batch, of.heads, of.queries});
@@ -85,6 +89,10 @@ TEST(AttentionKernels, ComputeAnyShapeWithoutMatrixUnits) {
            Case{1, 50, 20, 2, 2, 7, 12, false, false, {}, false, 0, 0, 2},
            Case{1, 20, 90, 1, 1, 4, 4, true, false, {1, 1, 20, 90}, true, 0, 9},
            Case{1, 60, 10, 1, 1, 4, 4, false, false, {}, false, 0, -1, 45},
+           // Softcaps and sinks.
+           Case{2, 9, 70, 2, 1, 8, 5, true, true}.with(1.5, false),
+           Case{1, 5, 9, 2, 1, 32, 32, true, false, {1, 2, 5, 9}}.with(3, true),
+           Case{1, 40, 10, 2, 1, 4, 4, true}.with(0, true),
        })
     for (plan::DType dtype : floatTypes)
       EXPECT_FALSE(compare(of, dtype));
@@ -133,6 +141,16 @@ TEST(AttentionKernels, MultiplyByMatrixUnits) {
                {1, 140, 40, 1, 1, 192, 136, false, false, {}, false, 0, 7, 3}},
            Shape{plan::FLOAT16,
                  {2, 70, 130, 1, 1, 96, 80, false, true, {}, false, 0, -1, 20}},
+           // Softcaps and sinks; where the first queries see nothing.
+           Shape{plan::BFLOAT16,
+                 Case{1, 40, 70, 2, 1, 64, 64, true, true}.with(2, true)},
+           Shape{plan::FLOAT16,
+                 Case{1, 30, 40, 1, 1, 128, 128}.with(1.5, false)},
+           Shape{plan::BFLOAT16,
+                 Case{1, 70, 20, 2, 2, 64, 64, true}.with(0, true)},
+           Shape{plan::FLOAT16,
+                 Case{1, 20, 30, 2, 2, 64, 64, false, false, {1, 2, 1, 30}}
+                     .with(0, true)},
        })
     EXPECT_TRUE(compare(of, dtype));
 }

@@ -23,7 +23,16 @@ struct Case {
   double depth = 0;
   /// Keys before and behind its own that a query sees; -1: all.
   int64_t left = -1, behind = -1;
+  double softcap = 0;
+  bool sinks = false;
 
+  /// With a softcap (0: without) and perhaps sinks.
+  Case with(double cap, bool hasSinks) const {
+    Case copy = *this;
+    copy.softcap = cap;
+    copy.sinks = hasSinks;
+    return copy;
+  }
   int64_t right() const { return causal ? 0 : behind; }
   bool hides(int64_t query, int64_t key) const {
     return KeyWindow{left, right()}.hides(query, queries, key, keys);
@@ -89,7 +98,7 @@ struct Problem {
   const Case &of;
   plan::DType dtype;
   double scale;
-  Numbers query, key, value, gradient, bias, mask, stored, storedSums;
+  Numbers query, key, value, gradient, bias, mask, sinks, stored, storedSums;
   Result output, logSumExp, queryGradient, keyGradient, valueGradient;
 
   Problem(const Case &of, plan::DType dtype)
@@ -113,6 +122,8 @@ struct Problem {
         if (i % 5 == 2 || i / of.keys == 1) // all of sample 1
           mask[i] = 0;
     }
+    if (of.sinks)
+      sinks = random({of.heads}, 6, 3);
     forRows([&](auto... at) { addOutput(at...); });
     // What a gradient is given: rounded.
     stored = Numbers(dtype, gradient.shape, output.values);
@@ -135,14 +146,21 @@ struct Problem {
   }
   int64_t group(int64_t h) const { return h / (of.heads / of.groups); }
 
-  /// Probabilities of a row, and its log_sum_exp.
-  std::vector<double> row(int64_t b, int64_t h, int64_t i, double &sums) const {
+  /// Probabilities of a row, its log_sum_exp, and a softcap's slopes.
+  std::vector<double> row(int64_t b, int64_t h, int64_t i, double &sums,
+                          std::vector<double> &slopes) const {
     std::vector<double> p(of.keys);
-    double maximum = -INFINITY, sum = 0;
+    slopes.assign(of.keys, 1);
+    const double sink = of.sinks ? sinks[h] : -INFINITY;
+    double maximum = sink, sum = 0;
     for (int64_t j = 0; j < of.keys; ++j) {
       for (int64_t d = 0; d < of.dim; ++d)
         p[j] += scale * query[place(query, b, i, h) + d] *
                 key[place(key, b, j, group(h)) + d];
+      if (of.softcap != 0) {
+        slopes[j] = 1 / std::pow(std::cosh(p[j] / of.softcap), 2);
+        p[j] = of.softcap * std::tanh(p[j] / of.softcap);
+      }
       if (const auto &s = of.bias; !s.empty())
         p[j] += bias.at({s[0] > 1 ? b : 0, s[1] > 1 ? h : 0, s[2] > 1 ? i : 0,
                          s[3] > 1 ? j : 0});
@@ -156,6 +174,7 @@ struct Problem {
     sums = -INFINITY;
     if (maximum == -INFINITY)
       return std::vector<double>(of.keys);
+    sum = std::exp(sink - maximum);
     for (double &each : p)
       sum += each = std::exp(each - maximum);
     for (double &each : p)
@@ -165,7 +184,7 @@ struct Problem {
   }
   void addOutput(int64_t b, int64_t h, int64_t i) {
     double sums;
-    std::vector<double> p = row(b, h, i, sums);
+    std::vector<double> slopes, p = row(b, h, i, sums, slopes);
     logSumExp.add((b * of.heads + h) * of.queries + i, sums,
                   std::isinf(sums) ? 0 : 2 + std::fabs(sums));
     for (int64_t j = 0; j < of.keys; ++j)
@@ -176,7 +195,7 @@ struct Problem {
   }
   void addGradients(int64_t b, int64_t h, int64_t i) {
     double unused, delta = 0, deltaSize = 0;
-    std::vector<double> p = row(b, h, i, unused);
+    std::vector<double> slopes, p = row(b, h, i, unused, slopes);
     int64_t g = place(gradient, b, i, h), q = place(query, b, i, h);
     for (int64_t e = 0; e < of.valueDim; ++e) {
       delta += gradient[g + e] * stored[g + e];
@@ -191,7 +210,7 @@ struct Problem {
         double term = p[j] * gradient[g + e];
         valueGradient.add(v + e, term, term);
       }
-      double slope = p[j] * (dp - delta) * scale;
+      double slope = p[j] * (dp - delta) * scale * slopes[j];
       size *= p[j] * scale;
       for (int64_t d = 0; d < of.dim; ++d) {
         queryGradient.add(q + d, slope * key[k + d], size * key[k + d]);

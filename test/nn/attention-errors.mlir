@@ -87,3 +87,19 @@ func.func @rope_turns_heads_that_there_are(%x: tensor<2x4x2x6xf32>, %c: tensor<1
   %y = nn.rope %x, %c, %c {heads = 3 : i64} : (tensor<2x4x2x6xf32>, tensor<1x4x6xf32>, tensor<1x4x6xf32>) -> tensor<2x4x2x6xf32>
   return
 }
+
+// -----
+
+func.func @a_softcap_is_positive(%q: tensor<1x4x2x8xf32>) {
+  // expected-error @below {{expects softcap to be 0, which is none, or a positive number, got -2}}
+  %y, %l = nn.attention %q, %q, %q {scale = 1.0 : f64, softcap = -2.0 : f64} : (tensor<1x4x2x8xf32>, tensor<1x4x2x8xf32>, tensor<1x4x2x8xf32>) -> (tensor<1x4x2x8xf32>, tensor<1x2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @sinks_are_one_of_each_head(%q: tensor<1x4x2x8xf32>, %s: tensor<3xf32>) {
+  // expected-error @below {{expects dim 0 of sinks to be 2, got 3}}
+  %y, %l = nn.attention %q, %q, %q sinks %s {scale = 1.0 : f64} : (tensor<1x4x2x8xf32>, tensor<1x4x2x8xf32>, tensor<1x4x2x8xf32>, tensor<3xf32>) -> (tensor<1x4x2x8xf32>, tensor<1x2x4xf32>)
+  return
+}

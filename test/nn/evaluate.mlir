@@ -151,6 +151,17 @@ func.func @windows(%x: tensor<1x4x1x1xf64> {test.values = dense<1.0> : tensor<1x
   return %y : tensor<1x4x1x1xf64>
 }
 
+// Scores log 3 and a sink of log 2 (of 0 where it is capped to nearly nothing): parts 3 of 5, and 1 of 2.
+// CHECK-LABEL: @caps_and_sinks
+// CHECK-DAG: dense<6.0000{{.*}}> : tensor<1x1x1x1xf64>
+// CHECK-DAG: dense<1.6094379124341{{.*}}> : tensor<1x1x1xf64>
+// CHECK-DAG: dense<5.000{{.*}}> : tensor<1x1x1x1xf64>
+func.func @caps_and_sinks(%x: tensor<1x1x1x1xf64> {test.values = dense<1.0> : tensor<1x1x1x1xf64>}, %v: tensor<1x1x1x1xf64> {test.values = dense<10.0> : tensor<1x1x1x1xf64>}, %two: tensor<1xf64> {test.values = dense<0.69314718055994531> : tensor<1xf64>}, %one: tensor<1xf64> {test.values = dense<0.0> : tensor<1xf64>}) -> (tensor<1x1x1x1xf64>, tensor<1x1x1xf64>, tensor<1x1x1x1xf64>) {
+  %y, %l = nn.attention %x, %x, %v sinks %two {scale = 1.0986122886681098 : f64} : (tensor<1x1x1x1xf64>, tensor<1x1x1x1xf64>, tensor<1x1x1x1xf64>, tensor<1xf64>) -> (tensor<1x1x1x1xf64>, tensor<1x1x1xf64>)
+  %z, %m = nn.attention %x, %x, %v sinks %one {scale = 1.0986122886681098 : f64, softcap = 1.0e-9 : f64} : (tensor<1x1x1x1xf64>, tensor<1x1x1x1xf64>, tensor<1x1x1x1xf64>, tensor<1xf64>) -> (tensor<1x1x1x1xf64>, tensor<1x1x1xf64>)
+  return %y, %l, %z : tensor<1x1x1x1xf64>, tensor<1x1x1xf64>, tensor<1x1x1x1xf64>
+}
+
 // Position i is compared with label i + 1; ignored ones and the last do not count: log 2 of the one row left.
 // CHECK-LABEL: @shifts_labels
 // CHECK: dense<1.3862943611198906> : tensor<f64>

@@ -383,6 +383,17 @@ func.func @attention_through_windows(%q: tensor<1x6x2x2xf64>, %k: tensor<1x6x2x2
   %b, %1 = nn.attention %a, %k, %v {scale = 0.7 : f64, left = 0 : i64, right = 3 : i64} : (tensor<1x6x2x2xf64>, tensor<1x6x2x2xf64>, tensor<1x6x2x2xf64>) -> (tensor<1x6x2x2xf64>, tensor<1x2x6xf64>)
   return %b : tensor<1x6x2x2xf64>
 }
+func.func @attention_of_capped_scores(%q: tensor<1x4x2x2xf64>, %k: tensor<1x5x1x2xf64>, %v: tensor<1x5x1x3xf64>, %bias: tensor<1x2x4x5xf64> {test.constant}) -> tensor<1x4x2x3xf64> {
+  %y, %l = nn.attention %q, %k, %v bias %bias {scale = 0.9 : f64, causal, softcap = 0.7 : f64}
+    : (tensor<1x4x2x2xf64>, tensor<1x5x1x2xf64>, tensor<1x5x1x3xf64>, tensor<1x2x4x5xf64>) -> (tensor<1x4x2x3xf64>, tensor<1x2x4xf64>)
+  return %y : tensor<1x4x2x3xf64>
+}
+// Query 0 sees its sink alone.
+func.func @attention_with_sinks(%q: tensor<2x3x4x2xf64>, %k: tensor<2x2x2x2xf64>, %v: tensor<2x2x2x3xf64>, %sinks: tensor<4xf64>) -> tensor<2x3x4x3xf64> {
+  %y, %l = nn.attention %q, %k, %v sinks %sinks {scale = 0.9 : f64, causal, softcap = 2.0 : f64}
+    : (tensor<2x3x4x2xf64>, tensor<2x2x2x2xf64>, tensor<2x2x2x3xf64>, tensor<4xf64>) -> (tensor<2x3x4x3xf64>, tensor<2x4x3xf64>)
+  return %y : tensor<2x3x4x3xf64>
+}
 func.func @rope(%x: tensor<2x3x2x4xf64>, %cos: tensor<1x3x4xf64> {test.constant}, %sin: tensor<1x3x4xf64> {test.constant}) -> tensor<2x3x2x4xf64> {
   %y = nn.rope %x, %cos, %sin : (tensor<2x3x2x4xf64>, tensor<1x3x4xf64>, tensor<1x3x4xf64>) -> tensor<2x3x2x4xf64>
   return %y : tensor<2x3x2x4xf64>

@@ -433,30 +433,6 @@ func.func @one_head_one_sample_one_query(%q: tensor<1x1x1x8xf32>, %k: tensor<1x1
   return %8 : tensor<1x1x1x8xf32>
 }
 
-// CHECK-LABEL: @softcapped_scores_stay_as_they_are
-// CHECK-NOT: nn.attention
-// CHECK: nn.softmax
-// CHECK-NOT: nn.attention
-// CHECK: return
-func.func @softcapped_scores_stay_as_they_are(%q: tensor<2x4x2x8xf32>, %k: tensor<2x4x2x8xf32>, %v: tensor<2x4x2x8xf32>) -> tensor<2x4x2x8xf32> {
-  %0 = nn.transpose %q [0, 2, 1, 3] : (tensor<2x4x2x8xf32>) -> tensor<2x2x4x8xf32>
-  %1 = nn.transpose %k [0, 2, 1, 3] : (tensor<2x4x2x8xf32>) -> tensor<2x2x4x8xf32>
-  %2 = nn.transpose %v [0, 2, 1, 3] : (tensor<2x4x2x8xf32>) -> tensor<2x2x4x8xf32>
-  %3 = nn.transpose %1 [0, 1, 3, 2] : (tensor<2x2x4x8xf32>) -> tensor<2x2x8x4xf32>
-  %4 = nn.matmul %0, %3 : (tensor<2x2x4x8xf32>, tensor<2x2x8x4xf32>) -> tensor<2x2x4x4xf32>
-  %5 = nn.constant dense<0.353553385> : tensor<2x2x4x4xf32>
-  %6 = nn.mul %4, %5 : tensor<2x2x4x4xf32>
-  %7 = nn.constant dense<0.02> : tensor<2x2x4x4xf32>
-  %8 = nn.mul %6, %7 : tensor<2x2x4x4xf32>
-  %9 = nn.tanh %8 : tensor<2x2x4x4xf32>
-  %10 = nn.constant dense<50.0> : tensor<2x2x4x4xf32>
-  %11 = nn.mul %9, %10 : tensor<2x2x4x4xf32>
-  %12 = nn.softmax %11 : tensor<2x2x4x4xf32>
-  %13 = nn.matmul %12, %2 : (tensor<2x2x4x4xf32>, tensor<2x2x4x8xf32>) -> tensor<2x2x4x8xf32>
-  %14 = nn.transpose %13 [0, 2, 1, 3] : (tensor<2x2x4x8xf32>) -> tensor<2x4x2x8xf32>
-  return %14 : tensor<2x4x2x8xf32>
-}
-
 // CHECK-LABEL: @a_trained_bias_needs_its_gradient_and_stays
 // CHECK-NOT: nn.attention
 // CHECK: nn.softmax

@@ -33,12 +33,28 @@ func.func @window(%q: tensor<2x2x4x8xf32>, %k: tensor<2x2x8x4xf32>, %v: tensor<2
   return %5 : tensor<2x2x4x8xf32>
 }
 
-// A soft cap on the scores.
-// CHECK-DAG: [Missed] near-miss | Category:nn-raise | Remark="not raised to nn.attention: the scores of nn.softmax of node 'capped' are no scale * (query key^T) + mask: of these, nn.tanh of node 'cap' is none"
-func.func @capped(%q: tensor<2x2x4x8xf32>, %k: tensor<2x2x8x4xf32>, %v: tensor<2x2x4x8xf32>) -> tensor<2x2x4x8xf32> {
+// CHECK-DAG: Remark="raised to nn.attention, heads: 1, scores capped at 2.5, with sinks"
+func.func @capped(%q: tensor<2x2x4x8xf32>, %k: tensor<2x2x8x4xf32>, %v: tensor<2x2x4x8xf32>, %sink: tensor<1xf32>) -> tensor<2x2x4x8xf32> {
   %0 = nn.matmul %q, %k : (tensor<2x2x4x8xf32>, tensor<2x2x8x4xf32>) -> tensor<2x2x4x4xf32>
-  %1 = nn.tanh %0 : tensor<2x2x4x4xf32> loc("cap")
-  %2 = nn.softmax %1 : tensor<2x2x4x4xf32> loc("capped")
+  %1 = nn.constant dense<2.5> : tensor<2x2x4x4xf32>
+  %2 = nn.div %0, %1 : tensor<2x2x4x4xf32>
+  %3 = nn.tanh %2 : tensor<2x2x4x4xf32>
+  %4 = nn.mul %3, %1 : tensor<2x2x4x4xf32>
+  %5 = nn.reshape %sink : (tensor<1xf32>) -> tensor<1x1x1x1xf32>
+  %6 = nn.broadcast %5 : (tensor<1x1x1x1xf32>) -> tensor<2x2x4x1xf32>
+  %7 = nn.concat %4, %6 {axis = 3 : i64} : (tensor<2x2x4x4xf32>, tensor<2x2x4x1xf32>) -> tensor<2x2x4x5xf32>
+  %8 = nn.softmax %7 : tensor<2x2x4x5xf32>
+  %9 = nn.slice %8 [0, 0, 0, 0] to [2, 2, 4, 4] by [1, 1, 1, 1] : (tensor<2x2x4x5xf32>) -> tensor<2x2x4x4xf32>
+  %10 = nn.matmul %9, %v : (tensor<2x2x4x4xf32>, tensor<2x2x4x8xf32>) -> tensor<2x2x4x8xf32>
+  return %10 : tensor<2x2x4x8xf32>
+}
+
+// Something else is done to the scores.
+// CHECK-DAG: [Missed] near-miss | Category:nn-raise | Remark="not raised to nn.attention: the scores of nn.softmax of node 'squashed' are no scale * (query key^T) + mask: of these, nn.sin of node 'squash' is none"
+func.func @squashed(%q: tensor<2x2x4x8xf32>, %k: tensor<2x2x8x4xf32>, %v: tensor<2x2x4x8xf32>) -> tensor<2x2x4x8xf32> {
+  %0 = nn.matmul %q, %k : (tensor<2x2x4x8xf32>, tensor<2x2x8x4xf32>) -> tensor<2x2x4x4xf32>
+  %1 = nn.sin %0 : tensor<2x2x4x4xf32> loc("squash")
+  %2 = nn.softmax %1 : tensor<2x2x4x4xf32> loc("squashed")
   %3 = nn.matmul %2, %v : (tensor<2x2x4x4xf32>, tensor<2x2x4x8xf32>) -> tensor<2x2x4x8xf32>
   return %3 : tensor<2x2x4x8xf32>
 }

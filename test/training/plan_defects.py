@@ -280,6 +280,15 @@ class Mutation(MatrixMutation):
         self.what = entry.name
         return True
 
+    def softcap_changed(self):
+        entry = self.pick("attention", "attention_grad")
+        if entry is None:
+            return False
+        body(entry).softcap = body(entry).softcap / 2 or 1
+        self.touch(entry, near=True)
+        self.what = entry.name
+        return True
+
     def flag_flipped(self):
         entry = self.pick("attention", "attention_grad", "round_sum", "all_reduce_start")
         if entry is None:

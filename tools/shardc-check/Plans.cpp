@@ -89,11 +89,11 @@ static std::optional<Role> roleOf(int kind, const std::string &field) {
       {plan::Entry::kGemm,
        "r:a r:b r:bias r:residual w:c w:bias_gradient s:workspace "},
       {plan::Entry::kAttention, "r:query r:key r:value r:bias r:key_mask "
-                                "w:output w:log_sum_exp s:workspace "},
+                                "r:sinks w:output w:log_sum_exp s:workspace "},
       {plan::Entry::kAttentionGrad,
        "r:gradient r:query r:key r:value r:output r:log_sum_exp r:bias "
-       "r:key_mask w:query_gradient w:key_gradient w:value_gradient "
-       "s:workspace "},
+       "r:key_mask r:sinks w:query_gradient w:key_gradient "
+       "w:value_gradient s:workspace "},
       {plan::Entry::kCrossEntropy,
        "r:logits r:labels r:scale w:loss w:correct s:workspace "},
       {plan::Entry::kCrossEntropyGrad,
@@ -338,13 +338,14 @@ bool checkIndices(const plan::Plan &plan, Findings &findings) {
           {"group", plan.groups_size()},
           {"kernel", plan.kernels_size()},
           {"gathered", plan.buffers_size()}};
+      // See also checkMatrices and Run::optimizerStep.
       static const std::set<std::string, std::less<>> optional = {
           "bias",           "residual",    "bias_gradient",
           "workspace",      "log_sum_exp", "key_mask",
           "input_gradient", "correct",     "weight_gradient",
           "accumulator",    "base",        "kept",
           "direction",      "master",      "norm",
-          "previous",       "parameters"}; // see checkMatrices, Run::optimizerStep
+          "previous",       "sinks",       "parameters"};
       for (int i = 0; message && i < message->GetDescriptor()->field_count();
            ++i) {
         const auto *field = message->GetDescriptor()->field(i);

@@ -20,7 +20,7 @@ using namespace shardc::nn;
 //===----------------------------------------------------------------------===//
 
 /// What attention and its gradient have in common: query, key, value, bias,
-/// key_mask, log_sum_exp.
+/// key_mask, sinks, log_sum_exp.
 template <typename Op> static LogicalResult verifyAttention(Op op) {
   if (failed(expectRank(op, "query", op.getQuery(), 4)) ||
       failed(expectRank(op, "key", op.getKey(), 4)) ||
@@ -46,11 +46,18 @@ template <typename Op> static LogicalResult verifyAttention(Op op) {
       return op.emitOpError("expects left and right to be -1, which is all "
                             "keys, or more, got ")
              << size;
-  if (op.getCausal() && op.getRight() != -1)
+  if (op.getCausal() && int64_t(op.getRight()) != -1)
     return op.emitOpError("expects no right where it is causal, got ")
            << op.getRight();
+  if (const APFloat &cap = op.getSoftcap(); !cap.isFinite() || cap.isNegative())
+    return op.emitOpError("expects softcap to be 0, which is none, or a "
+                          "positive number, got ")
+           << cap.convertToDouble();
   if (Value mask = op.getKeyMask())
     if (failed(expectShape(op, "key_mask", mask, {query[0], key[1]})))
+      return failure();
+  if (Value sinks = op.getSinks())
+    if (failed(expectTypeOrWide(op, "sinks", sinks, {query[2]}, element)))
       return failure();
   Value bias = op.getBias();
   if (!bias)
@@ -140,10 +147,27 @@ AttentionOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
       builder, getLoc(), getQuery().getType(), getKey().getType(),
       getValue().getType(), resultGradients[0], getQuery(), getKey(),
       getValue(), getResult(), getLogSumExp(), getBias(), getKeyMask(),
-      getScaleAttr(), getCausalAttr(), getLeftAttr(), getRightAttr());
+      getSinks(), getScaleAttr(), getCausalAttr(), getLeftAttr(),
+      getRightAttr(), getSoftcapAttr());
   operandGradients[0] = gradients.getQueryGradient();
   operandGradients[1] = gradients.getKeyGradient();
   operandGradients[2] = gradients.getValueGradient();
+  if (getSinks() && needed.back()) {
+    // A sink's probability, which no value meets: dS = P (0 - sum(dO O)).
+    Formula f(builder, getLoc());
+    Type sums = elementTypeOf(getLogSumExp());
+    ArrayRef<int64_t> rows = shapeOf(getLogSumExp());
+    Value delta = f.reduceSum(
+        f.mul(f.cast(resultGradients[0], sums), f.cast(getResult(), sums)),
+        {3});
+    delta = f.reshape(f.transpose(delta, {0, 2, 1, 3}), rows);
+    Value sink = f.reshape(f.cast(getSinks(), sums), {1, rows[1], 1});
+    Value probability =
+        f.exp(f.sub(f.broadcast(sink, getLogSumExp()), getLogSumExp()));
+    Value ofHeads = f.reduceSum(f.mul(probability, f.neg(delta)), {0, 2});
+    operandGradients.back() = f.cast(f.reshape(ofHeads, shapeOf(getSinks())),
+                                     elementTypeOf(getSinks()));
+  }
   return success();
 }
 
@@ -227,19 +251,28 @@ using Floats = HostTensor::Floats;
 /// Scores and softmax rows of attention, head by head, on whole rows.
 struct PlainAttention {
   int64_t batch, queries, keys, heads, keyHeads, headDim, valueDim;
-  double scale;
+  double scale, softcap;
   SeenKeys seen;
   Floats query, key, value;
-  HostTensor bias, keyMask;
+  HostTensor bias, keyMask, sinks;
 
+  /// `next`: the first of the optional operands.
   template <typename Op>
   PlainAttention(Op op, const HostTensor &query, const HostTensor &key,
-                 const HostTensor &value)
+                 const HostTensor &value, const HostTensor *next)
       : batch(query.shape()[0]), queries(query.shape()[1]),
         keys(key.shape()[1]), heads(query.shape()[2]), keyHeads(key.shape()[2]),
         headDim(query.shape()[3]), valueDim(value.shape()[3]),
-        scale(op.getScale().convertToDouble()), seen(op),
-        query(query.toFloats()), key(key.toFloats()), value(value.toFloats()) {}
+        scale(op.getScale().convertToDouble()),
+        softcap(op.getSoftcap().convertToDouble()), seen(op),
+        query(query.toFloats()), key(key.toFloats()), value(value.toFloats()) {
+    if (op.getBias())
+      bias = *next++;
+    if (op.getKeyMask())
+      keyMask = *next++;
+    if (op.getSinks())
+      sinks = *next++;
+  }
 
   /// Position of a row of a tensor [B, length, heads, dim].
   int64_t queryRow(int64_t b, int64_t i, int64_t h) const {
@@ -248,10 +281,12 @@ struct PlainAttention {
   int64_t keyRow(int64_t b, int64_t j, int64_t h) const {
     return (b * keys + j) * keyHeads + h / (heads / keyHeads);
   }
-  /// scale q k^T + bias over one row of keys; -inf where a key is not attended
-  /// to.
-  Floats scores(int64_t b, int64_t h, int64_t i) const {
+  /// A row of scores, -inf where a key is not attended to, and the sink's behind
+  /// them. `slopes` become what a softcap's derivative is, 1 where there is
+  /// none.
+  Floats scores(int64_t b, int64_t h, int64_t i, Floats &slopes) const {
     Floats row(keys, -std::numeric_limits<double>::infinity());
+    slopes.assign(keys, 1);
     for (int64_t j = 0; j < keys; ++j) {
       if (!seen.isSeen(i, j) || (keyMask && !keyMask.intAt({b, j})))
         continue;
@@ -260,12 +295,19 @@ struct PlainAttention {
         dot += query[queryRow(b, i, h) * headDim + d] *
                key[keyRow(b, j, h) * headDim + d];
       row[j] = scale * dot;
+      if (softcap != 0) {
+        const double bounded = std::tanh(row[j] / softcap);
+        row[j] = softcap * bounded;
+        slopes[j] = 1 - bounded * bounded;
+      }
       if (bias) {
         ArrayRef<int64_t> shape = bias.shape();
         row[j] += bias.floatAt({shape[0] == 1 ? 0 : b, shape[1] == 1 ? 0 : h,
                                 shape[2] == 1 ? 0 : i, j});
       }
     }
+    if (sinks)
+      row.push_back(sinks.floatAt(ArrayRef(h)));
     return row;
   }
   /// Turns scores into probabilities; returns their log-sum-exp. A row of -inf
@@ -295,17 +337,13 @@ struct PlainAttention {
 
 LogicalResult AttentionOp::evaluate(ArrayRef<HostTensor> operands,
                                     SmallVectorImpl<HostTensor> &results) {
-  PlainAttention attention(*this, operands[0], operands[1], operands[2]);
-  size_t next = 3;
-  if (getBias())
-    attention.bias = operands[next++];
-  if (getKeyMask())
-    attention.keyMask = operands[next++];
+  PlainAttention attention(*this, operands[0], operands[1], operands[2],
+                           operands.data() + 3);
   const int64_t dim = attention.valueDim;
   Floats output(tensorType(getResult()).getNumElements(), 0),
       logSumExp(tensorType(getLogSumExp()).getNumElements());
   attention.forEachRow([&](int64_t b, int64_t h, int64_t i) {
-    Floats row = attention.scores(b, h, i);
+    Floats slopes, row = attention.scores(b, h, i, slopes);
     logSumExp[(b * attention.heads + h) * attention.queries + i] =
         PlainAttention::softmax(row);
     for (int64_t j = 0; j < attention.keys; ++j)
@@ -322,19 +360,15 @@ LogicalResult AttentionOp::evaluate(ArrayRef<HostTensor> operands,
 
 LogicalResult AttentionGradOp::evaluate(ArrayRef<HostTensor> operands,
                                         SmallVectorImpl<HostTensor> &results) {
-  PlainAttention attention(*this, operands[1], operands[2], operands[3]);
-  size_t next = 6;
-  if (getBias())
-    attention.bias = operands[next++];
-  if (getKeyMask())
-    attention.keyMask = operands[next++];
+  PlainAttention attention(*this, operands[1], operands[2], operands[3],
+                           operands.data() + 6);
   const Floats gradient = operands[0].toFloats(),
                output = operands[4].toFloats();
   const int64_t headDim = attention.headDim, valueDim = attention.valueDim;
   Floats dQuery(attention.query.size(), 0), dKey(attention.key.size(), 0),
       dValue(attention.value.size(), 0);
   attention.forEachRow([&](int64_t b, int64_t h, int64_t i) {
-    Floats probabilities = attention.scores(b, h, i);
+    Floats slopes, probabilities = attention.scores(b, h, i, slopes);
     PlainAttention::softmax(probabilities);
     const int64_t queryRow = attention.queryRow(b, i, h);
     const double *dOut = &gradient[queryRow * valueDim],
@@ -346,7 +380,7 @@ LogicalResult AttentionGradOp::evaluate(ArrayRef<HostTensor> operands,
       const double dProbability =
           std::inner_product(dOut, dOut + valueDim, value, 0.0);
       const double dScore =
-          attention.scale * probabilities[j] * (dProbability - dot);
+          attention.scale * probabilities[j] * (dProbability - dot) * slopes[j];
       for (int64_t d = 0; d < valueDim; ++d)
         dValue[keyRow * valueDim + d] += probabilities[j] * dOut[d];
       for (int64_t d = 0; d < headDim; ++d) {

@@ -379,7 +379,6 @@ Value ModOp::buildScalar(OpBuilder &builder, ValueRange x) {
 // Scalars of 16 bits are floats of 32, of which they are the upper half, or a
 // rounding; integers without a sign are wider, too.
 Value BitcastOp::buildScalar(OpBuilder &builder, ValueRange x) {
-  Scalar s{builder, getLoc()};
   Type from = elementTypeOf(getInput()), to = elementTypeOf(getResult());
   const unsigned width = from.getIntOrFloatBitWidth();
   Type bits = builder.getIntegerType(width);

@@ -15,14 +15,14 @@ template <typename S> SHARDC_INLINE void attend(const AttentionParameters &a) {
   HeadRows<const S> key(a.key, at.batch, group, a.keys, a.headDim);
   HeadRows<const S> value(a.value, at.batch, group, a.keys, a.valueDim);
   ScoresOfHead<S> of(a, at.batch, at.head);
-  RunningRows<T> rows;
+  RunningRows<T> rows(sinkOf<T, S>(a, at.head));
   Sums<T> sums{};
   int end = endKey(a, least(at.first + attentionRows, int(a.queries)) - 1);
   for (int first = firstKey(a, at.first); first < end; first += tileColumns) {
     Scores<T> scores;
     T factors[rowsOfThread];
     multiply(tiles, query, at.first, key, first, scores);
-    toScores<false>(of, at.first, first, scores);
+    toScores(of, at.first, first, scores);
     rows.take(scores, factors);
     shareWeights(tiles, scores);
     for (int i = 0; i < rowsOfThread; ++i)

@@ -67,13 +67,13 @@ SHARDC_INLINE void findRows(const AttentionGradParameters &g) {
     HeadRows<const S> key(a.key, at.batch, at.head / int(a.headsPerGroup),
                           a.keys, a.headDim);
     ScoresOfHead<S> of(a, at.batch, at.head);
-    RunningRows<T> rows;
+    RunningRows<T> rows(sinkOf<T, S>(a, at.head));
     int end = endKey(a, least(at.first + attentionRows, int(a.queries)) - 1);
     for (int first = firstKey(a, at.first); first < end; first += tileColumns) {
       Scores<T> scores;
       T unused[rowsOfThread];
       multiply(tiles, query, at.first, key, first, scores);
-      toScores<false>(of, at.first, first, scores);
+      toScores(of, at.first, first, scores);
       rows.take(scores, unused);
     }
     for (int i = 0; i < rowsOfThread; ++i)
@@ -112,13 +112,16 @@ SHARDC_INLINE void findQueryGradient(const AttentionGradParameters &g) {
     Scores<T> scores, slopes;
     multiply(tiles, query, at.first, key, first, scores);
     multiply(tiles, gradient, at.first, value, first, slopes);
-    toScores<false>(of, at.first, first, scores);
     for (int i = 0; i < rowsOfThread; ++i) {
-      int row = least(at.first + rowOfThread() + 16 * i, int(a.queries) - 1);
-      SavedRow<T> saved(g, before + row);
-      for (int j = 0; j < scoresOfThread; ++j)
-        slopes[i][j] = saved.probability(scores[i][j]) *
-                       (slopes[i][j] - saved.delta) * of.scale;
+      int row = at.first + rowOfThread() + 16 * i;
+      SavedRow<T> saved(g, before + least(row, int(a.queries) - 1));
+      for (int j = 0; j < scoresOfThread; ++j) {
+        T slope;
+        T score = of.score(scores[i][j], row, first + columnOfThread() + 16 * j,
+                           slope);
+        slopes[i][j] = saved.probability(score) * (slopes[i][j] - saved.delta) *
+                       of.scale * slope;
+      }
     }
     shareWeights(tiles, slopes);
     addWeighted(tiles, key, first, at.column, sums);
@@ -152,13 +155,16 @@ SHARDC_INLINE void findKeyGradient(const AttentionGradParameters &g) {
       Scores<T> scores, slopes;
       multiply(tiles, key, at.first, query, first, scores);
       multiply(tiles, value, at.first, gradient, first, slopes);
-      toScores<true>(of, at.first, first, scores);
       for (int j = 0; j < scoresOfThread; ++j) {
-        int row = least(first + columnOfThread() + 16 * j, int(a.queries) - 1);
-        SavedRow<T> saved(g, before + row);
+        int row = first + columnOfThread() + 16 * j;
+        SavedRow<T> saved(g, before + least(row, int(a.queries) - 1));
         for (int i = 0; i < rowsOfThread; ++i) {
-          scores[i][j] = saved.probability(scores[i][j]);
-          slopes[i][j] = scores[i][j] * (slopes[i][j] - saved.delta) * of.scale;
+          T slope;
+          T score = of.score(scores[i][j], row,
+                             at.first + rowOfThread() + 16 * i, slope);
+          scores[i][j] = saved.probability(score);
+          slopes[i][j] =
+              scores[i][j] * (slopes[i][j] - saved.delta) * of.scale * slope;
         }
       }
       shareWeights(tiles, scores);

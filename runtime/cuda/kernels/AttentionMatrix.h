@@ -57,19 +57,39 @@ SHARDC_INLINE void addBias(const ScoresOfHead<S> &of, int firstRow,
     }
 }
 
-/// Makes products scores, but for masks: scale * product + bias. Rows are
-/// queries, or where isTransposed keys.
-template <bool isTransposed, typename S, int rowTiles, int columns>
-SHARDC_INLINE void scaleAndBias(const ScoresOfHead<S> &of, int firstRow,
-                                int firstColumn,
-                                float (&products)[rowTiles][columns][4]) {
+/// Calls visit(m, n, i) for all that a thread has of a tile of scores.
+template <int rowTiles, int columns, typename Visit>
+SHARDC_INLINE void forElements(Visit visit) {
 #pragma unroll
   for (int m = 0; m < rowTiles; ++m)
 #pragma unroll
     for (int n = 0; n < columns; ++n)
 #pragma unroll
       for (int i = 0; i < 4; ++i)
-        products[m][n][i] *= of.scale;
+        visit(m, n, i);
+}
+
+/// Makes products with a softcap scores, but for masks. Its tanh is
+/// 1 - 2 / (1 + e^2x): the error is one of 1, which is what counts of a score.
+template <int rowTiles, int columns>
+SHARDC_INLINE void cap(const AttentionParameters &a,
+                       float (&products)[rowTiles][columns][4]) {
+  if (a.narrowCap != 0)
+    forElements<rowTiles, columns>([&](int m, int n, int i) {
+      float power = binaryPower(products[m][n][i] * a.capExponent);
+      float rest = quotientOfTwoUlp(1, 1 + power);
+      products[m][n][i] = fused(a.narrowCap, -rest - rest, a.narrowCap);
+    });
+}
+
+/// Makes products scores, but for masks: scale * product + bias. Rows are
+/// queries, or where isTransposed keys.
+template <bool isTransposed, typename S, int rowTiles, int columns>
+SHARDC_INLINE void scaleAndBias(const ScoresOfHead<S> &of, float scale,
+                                int firstRow, int firstColumn,
+                                float (&products)[rowTiles][columns][4]) {
+  forElements<rowTiles, columns>(
+      [&](int m, int n, int i) { products[m][n][i] *= scale; });
   if (of.bias && of.isWide)
     addBias<isTransposed, float>(of, firstRow, firstColumn, products);
   else if (of.bias)

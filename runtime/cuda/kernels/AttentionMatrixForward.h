@@ -29,8 +29,9 @@ SHARDC_INLINE void attendByMatrixUnits(const AttentionParameters &a) {
       queryTile + SharedAddress(firstOfWarp * rowBytes) + leftOfLane<dims>();
 
   // Scores are what a product is multiplied with `unit` to be, if that is enough.
-  const bool isPlain = !of.bias && of.scale > 0;
-  const float unit = isPlain ? of.scale : 1, exponent = unit * log2E;
+  const float scale = a.narrowCap == 0 ? of.scale : 1;
+  const bool isPlain = !of.bias && scale > 0;
+  const float unit = isPlain ? scale : 1, exponent = unit * log2E;
   float largest[rowTiles][2], sums[rowTiles][2];
 #pragma unroll
   for (int m = 0; m < rowTiles; ++m)
@@ -54,8 +55,9 @@ SHARDC_INLINE void attendByMatrixUnits(const AttentionParameters &a) {
     float scores[rowTiles][step / 8][4];
     clear(scores);
     multiplyRows<S, dims>(scores, left, keyTile + rightOfLane<dims>());
+    cap(a, scores);
     if (!isPlain)
-      scaleAndBias<false>(of, at.first + firstOfWarp, first, scores);
+      scaleAndBias<false>(of, scale, at.first + firstOfWarp, first, scores);
     if (of.mask || first + step > of.keys ||
         !allSee<block.rows(), step>(of, at.first, first))
       hideKeys(of, at.first + firstOfWarp, first, scores);
@@ -117,13 +119,22 @@ SHARDC_INLINE void attendByMatrixUnits(const AttentionParameters &a) {
 #pragma unroll
       for (int distance = 1; distance < 4; distance *= 2)
         sum += exchanged(sum, distance);
+      // A sink is a score that comes last, of no value.
+      float rest = 1;
+      if (float sink = sinkOf<float, S>(a, at.head) / unit;
+          sink > -infinity<float>) {
+        float &most = largest[m][half], before = most;
+        most = sink > most ? sink : most;
+        rest = binaryPower((before - most) * exponent);
+        sum = fused(sum, rest, binaryPower((sink - most) * exponent));
+      }
       int row = at.first + firstOfWarp + rowOfLane(m, half);
       if (a.logSumExp && laneOfWarp() % 4 == 0 && row < of.queries)
         logSumExp[row] =
             sum == 0 ? -infinity<float>
                      : largest[m][half] * unit + float(logarithm(double(sum)));
       // Where the sum is 0, everything is masked.
-      sum = sum == 0 ? 0 : 1 / sum;
+      sum = sum == 0 ? 0 : rest / sum;
     }
   storeSums(HeadRows<S>(a.output, at.batch, at.head, a.queries, a.valueDim),
             at.first + firstOfWarp, 0, outputs, sums);

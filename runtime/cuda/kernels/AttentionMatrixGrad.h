@@ -10,6 +10,13 @@
 
 namespace shardc::runtime::cuda {
 
+/// A softcap's derivative, of a score that has no bias; 0 of a masked one.
+SHARDC_INLINE float capsSlope(const AttentionParameters &a, float score) {
+  float bounded = score * a.capInverse;
+  bounded = bounded < -1 ? -1 : bounded;
+  return fused(-bounded, bounded, 1.0f);
+}
+
 template <typename S, int dims>
 SHARDC_INLINE void
 findQueryGradientByMatrixUnits(const AttentionGradParameters &g) {
@@ -25,6 +32,7 @@ findQueryGradientByMatrixUnits(const AttentionGradParameters &g) {
   HeadRows<const S> key(a.key, at.batch, group, a.keys, a.headDim);
   HeadRows<const S> value(a.value, at.batch, group, a.keys, a.valueDim);
   ScoresOfHead<S> of(a, at.batch, at.head);
+  const float scale = a.narrowCap == 0 ? of.scale : 1;
 
   const SharedAddress queryTile = sharedBegin();
   const SharedAddress gradientTile = queryTile + block.rows() * rowBytes;
@@ -77,7 +85,8 @@ findQueryGradientByMatrixUnits(const AttentionGradParameters &g) {
     clear(scores);
     multiplyRows<S, dims>(scores, queryTile + ofLane,
                           keyTile(number) + rightOfLane<dims>());
-    scaleAndBias<false>(of, at.first + firstOfWarp, first, scores);
+    cap(a, scores);
+    scaleAndBias<false>(of, scale, at.first + firstOfWarp, first, scores);
     if (of.mask || first + step > of.keys ||
         !allSee<block.rows(), step>(of, at.first, first))
       hideKeys(of, at.first + firstOfWarp, first, scores);
@@ -95,6 +104,10 @@ findQueryGradientByMatrixUnits(const AttentionGradParameters &g) {
           slopes[m][n][i] =
               p * fused(slopes[m][n][i], of.scale, -deltas[m][i / 2]);
         }
+    if (a.narrowCap != 0)
+      forElements<rowTiles, step / 8>([&](int m, int n, int i) {
+        slopes[m][n][i] *= capsSlope(a, scores[m][n][i]);
+      });
     Word32 weights[rowTiles][step / 16][4];
     toWeights<S>(slopes, weights);
     addProduct<S, dims>(sums, weights, keyTile(number) + leftOfLane<dims>());
@@ -239,16 +252,25 @@ findKeyGradientByMatrixUnits(const AttentionGradParameters &g) {
     const QueryStep<S, dims> current = stepOf(number);
     const int firstOfStep = first + number % stepsOfHead * step;
     ScoresOfHead<S> of(a, at.batch, at.head * members + number / stepsOfHead);
+    const float scale = a.narrowCap == 0 ? of.scale : 1;
     float scores[rowTiles][step / 8][4], slopes[rowTiles][step / 8][4];
     clear(scores);
     multiplyRows<S, dims>(scores, keyTile + ofLane,
                           current.query() + rightOfLane<dims>());
-    scaleAndBias<true>(of, at.first + firstOfWarp, firstOfStep, scores);
+    cap(a, scores);
+    scaleAndBias<true>(of, scale, at.first + firstOfWarp, firstOfStep, scores);
     if (of.mask || firstOfStep < allFrom || firstOfStep + step > allUpTo)
       hideQueries(queries, firstOfStep, begins, of.span, scores);
     clear(slopes);
     multiplyRows<S, dims>(slopes, valueTile + ofLane,
                           current.gradient() + rightOfLane<dims>());
+    if (a.narrowCap != 0)
+      forElements<rowTiles, step / 8>([&](int m, int n, int i) {
+        float delta = current.saved(2, columnOfLane(n, i % 2));
+        float &slope = slopes[m][n][i];
+        // Of a slope that is as wanted once delta is taken off.
+        slope = fused(slope - delta, capsSlope(a, scores[m][n][i]), delta);
+      });
 #pragma unroll
     for (int n = 0; n < step / 8; ++n)
 #pragma unroll

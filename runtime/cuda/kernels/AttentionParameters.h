@@ -13,8 +13,8 @@ struct HeadsView {
   Count batch, position, head; // strides
 };
 
-/// softmax(scale * query key^T + bias, masked) value; frontend/nn/ops/Attention.td
-/// says what it means. Query head h reads head h / headsPerGroup of keys and
+/// softmax(capped(scale * query key^T) + bias, masked) value;
+/// frontend/nn/ops/Attention.td says what it means. Query head h reads head h / headsPerGroup of keys and
 /// values.
 struct AttentionParameters {
   HeadsView query, key, value;
@@ -26,11 +26,15 @@ struct AttentionParameters {
   Count biasIsFloat32;  // else it has query's type
   Address keyMask;      // bytes [batch, keys], not 0: seen; 0: there is none
   Count keyMaskStrides[2];
+  Address sinks;         // [heads], contiguous; 0: there are none
+  Count sinksAreFloat32; // else they have query's type
   Count batch, queries, keys, heads, headsPerGroup;
-  Count headDim;      // of queries and keys
-  Count valueDim;     // of values and outputs
-  Count before, span; // query i sees `span` keys from i + before on
-  double scale;
+  Count headDim;         // of queries and keys
+  Count valueDim;        // of values and outputs
+  Count before, span;    // query i sees `span` keys from i + before on
+  double scale, softcap; // of 0: there is none
+  // Of a softcap, what matrix units' kernels have no registers for.
+  float narrowCap, capInverse, capExponent; // its 1 / c, and 2 log2(e) / c
 };
 
 /// The gradients of query, key and value. What follows from a row of scores alone

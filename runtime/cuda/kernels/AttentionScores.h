@@ -4,7 +4,7 @@
 
 #include "runtime/cuda/kernels/AttentionParameters.h"
 #include "runtime/cuda/kernels/BlockSums.h"
-#include "runtime/cuda/kernels/Math.h"
+#include "runtime/cuda/kernels/Functions.h"
 
 /// A device function whose parameters stay in registers.
 #define SHARDC_INLINE SHARDC_DEVICE __attribute__((always_inline))
@@ -55,6 +55,16 @@ SHARDC_INLINE int endQuery(const AttentionParameters &a, int key) {
   return least(key - int(a.before) + 1, int(a.queries));
 }
 
+/// The score that a head's rows have beside those of their keys; -inf: none.
+template <typename T, typename S>
+SHARDC_INLINE T sinkOf(const AttentionParameters &a, int head) {
+  if (!a.sinks)
+    return -infinity<T>;
+  return a.sinksAreFloat32
+             ? T(reinterpret_cast<const float *>(a.sinks)[head])
+             : T(computed(reinterpret_cast<const S *>(a.sinks)[head]));
+}
+
 /// The rows of one head, of which `rows` and `columns` there are.
 template <typename S> struct HeadRows {
   S *data;
@@ -81,8 +91,8 @@ template <typename S> struct ScoresOfHead {
   int queries, keys;
   int before;
   unsigned span;
-  bool isWide; // whether the bias is float32, not S
-  T scale;
+  bool isWide;      // whether the bias is float32, not S
+  T scale, softcap; // of 0: there is none
   /// Of row and column 0; null where there is none.
   Address bias;
   const unsigned char *mask;
@@ -92,7 +102,8 @@ template <typename S> struct ScoresOfHead {
                              Count head)
       : queries(int(a.queries)), keys(int(a.keys)), before(int(a.before)),
         span(unsigned(a.span)), isWide(a.biasIsFloat32), scale(T(a.scale)),
-        bias(a.bias), mask(reinterpret_cast<const unsigned char *>(a.keyMask)),
+        softcap(T(a.softcap)), bias(a.bias),
+        mask(reinterpret_cast<const unsigned char *>(a.keyMask)),
         biasRow(a.biasStrides[2]), biasColumn(a.biasStrides[3]),
         maskColumn(a.keyMaskStrides[1]) {
     Count bytes = isWide ? Count(sizeof(float)) : Count(sizeof(S));
@@ -113,12 +124,24 @@ template <typename S> struct ScoresOfHead {
     return computed(reinterpret_cast<const S *>(bias)[at]);
   }
 
+  SHARDC_INLINE bool isSeen(int query, int key) const {
+    return query < queries && key < keys && sees(query, key) &&
+           (!mask || mask[key * maskColumn]);
+  }
+  /// `slope` becomes what a softcap's derivative is, if there is one.
+  SHARDC_INLINE T capped(T score, T &slope) const {
+    T bounded = hyperbolicTangent(score / softcap);
+    slope = 1 - bounded * bounded;
+    return softcap * bounded;
+  }
   /// -inf where the query does not see the key, or one of them is none.
-  SHARDC_INLINE T score(T product, int query, int key) const {
-    bool isSeen = query < queries && key < keys && sees(query, key);
-    if (!isSeen || (mask && !mask[key * maskColumn]))
+  SHARDC_INLINE T score(T product, int query, int key, T &slope) const {
+    slope = 1;
+    if (!isSeen(query, key))
       return -infinity<T>;
     T score = product * scale;
+    if (softcap != 0)
+      score = capped(score, slope);
     return bias ? score + biasAt(query, key) : score;
   }
 };

@@ -187,9 +187,10 @@ template <typename T> SHARDC_INLINE T sumOfRow(T value) {
 template <typename T> struct RunningRows {
   T maximum[rowsOfThread], sum[rowsOfThread];
 
-  SHARDC_INLINE RunningRows() {
+  /// A sink is a score that comes first.
+  SHARDC_INLINE explicit RunningRows(T sink) {
     for (int i = 0; i < rowsOfThread; ++i)
-      maximum[i] = -infinity<T>, sum[i] = 0;
+      maximum[i] = sink, sum[i] = sink > -infinity<T>;
   }
   /// Takes a tile's scores and makes them exp(score - maximum). Returns what
   /// earlier sums have to be multiplied with in factors.
@@ -215,17 +216,17 @@ template <typename T> struct RunningRows {
   }
 };
 
-/// Makes products the scores of the thread's rows and columns. isTransposed:
-/// rows are keys, not queries.
-template <bool isTransposed, typename S, typename T>
+/// Makes products the scores of the thread's rows, which are queries, and
+/// columns.
+template <typename S, typename T>
 SHARDC_INLINE void toScores(const ScoresOfHead<S> &of, int firstRow,
                             int firstColumn, Scores<T> &products) {
   for (int i = 0; i < rowsOfThread; ++i)
     for (int j = 0; j < scoresOfThread; ++j) {
-      int row = firstRow + rowOfThread() + 16 * i;
-      int column = firstColumn + columnOfThread() + 16 * j;
-      products[i][j] = isTransposed ? of.score(products[i][j], column, row)
-                                    : of.score(products[i][j], row, column);
+      T unused;
+      products[i][j] =
+          of.score(products[i][j], firstRow + rowOfThread() + 16 * i,
+                   firstColumn + columnOfThread() + 16 * j, unused);
     }
 }
 

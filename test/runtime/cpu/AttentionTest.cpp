@@ -21,7 +21,16 @@ struct Case {
   bool interleaved = false;       // q, k and v are columns of one tensor
   bool biasLastDimStrided = false;
   int64_t left = -1, behind = -1; // of a window
+  double softcap = 0;
+  bool sinks = false;
 
+  /// With a softcap (0: without) and perhaps sinks.
+  Case with(double cap, bool hasSinks) const {
+    Case copy = *this;
+    copy.softcap = cap;
+    copy.sinks = hasSinks;
+    return copy;
+  }
   int64_t right() const { return causal ? 0 : behind; }
   bool hides(int64_t query, int64_t key) const {
     return test::KeyWindow{left, right()}.hides(query, queries, key, keys);
@@ -53,11 +62,20 @@ const Case cases[] = {
     {1, 40, 150, 1, 1, 8, 8, false, false, {1, 1, 40, 150}, false, true, 30, 2},
     {1, 300, 300, 1, 1, 8, 8, false, false, {}, true, false, 0, 0},
     {1, 90, 90, 1, 1, 8, 8, false, false, {}, false, false, -1, 5},
+    // Softcaps and sinks: alone, together, over several blocks of keys, and
+    // where rows see nothing.
+    Case{2, 66, 140, 4, 2, 8, 5, true, true}.with(1.5, false),
+    Case{1, 40, 150, 2, 2, 8, 8, false, false, {1, 2, 1, 150}}.with(4, false),
+    Case{2, 66, 140, 4, 2, 8, 5, true, true}.with(0, true),
+    Case{1, 200, 90, 2, 1, 4, 4, true}.with(0, true),
+    Case{1, 300, 300, 2, 2, 6, 6, true, false, {}, true, false, 150}.with(2,
+                                                                          true),
+    Case{2, 20, 0, 2, 1, 4, 4}.with(0, true),
 };
 
 template <typename T> struct Setting {
-  TestTensor<T> query, key, value, all, bias, output, gradient, queryGradient,
-      keyGradient, valueGradient;
+  TestTensor<T> query, key, value, all, bias, sinks, output, gradient,
+      queryGradient, keyGradient, valueGradient;
   TestTensor<ComputeOf<T>> logSumExp;
   TestTensor<uint8_t> mask;
   Attention attention;
@@ -111,7 +129,12 @@ template <typename T> struct Setting {
         mask[i] = i % 5 != 2 && i / of.keys != 1; // all of sample 1 is masked
       attention.keyMask = mask.view;
     }
+    if (of.sinks) {
+      sinks = TestTensor<T>::random({of.heads}, 6, 3);
+      attention.sinks = sinks.view;
+    }
     attention.scale = 0.7;
+    attention.softcap = of.softcap;
     attention.left = of.left, attention.right = of.right();
     const T other = element<T>(77);
     output = TestTensor<T>(o, other);
@@ -161,17 +184,26 @@ Reference reference(const Case &of, const Attention &a,
   r.query.assign(of.batch * of.queries * of.heads * of.dim, 0);
   r.key.assign(of.batch * of.keys * of.groups * of.dim, 0);
   r.value.assign(of.batch * of.keys * of.groups * of.valueDim, 0);
-  std::vector<double> p(of.keys), dp(of.keys);
+  std::vector<double> p(of.keys), dp(of.keys), slope(of.keys);
   for (int64_t b = 0; b < of.batch; ++b)
     for (int64_t h = 0; h < of.heads; ++h)
       for (int64_t i = 0; i < of.queries; ++i) {
         int64_t g = h / (of.heads / of.groups);
-        double maximum = -INFINITY, sum = 0;
+        double sink = -INFINITY;
+        if (a.sinks)
+          convertElements(a.sinks.data + h * elementSize(a.sinks.dtype),
+                          a.sinks.dtype, &sink, plan::FLOAT64, 1);
+        double maximum = sink, sum = 0;
         for (int64_t j = 0; j < of.keys; ++j) {
           p[j] = 0;
           for (int64_t d = 0; d < of.dim; ++d)
             p[j] += at(a.query, b, i, h, d) * at(a.key, b, j, g, d);
           p[j] *= a.scale;
+          slope[j] = 1;
+          if (a.softcap != 0) {
+            slope[j] = 1 / std::pow(std::cosh(p[j] / a.softcap), 2);
+            p[j] = a.softcap * std::tanh(p[j] / a.softcap);
+          }
           if (a.bias)
             p[j] += at(a.bias, b, h, i, j);
           if ((a.keyMask && !a.keyMask.as<uint8_t>()[b * of.keys + j]) ||
@@ -181,6 +213,7 @@ Reference reference(const Case &of, const Attention &a,
         }
         if (maximum == -INFINITY)
           continue;
+        sum = std::exp(sink - maximum);
         for (double &score : p)
           sum += score = std::exp(score - maximum);
         r.logSumExp[(b * of.heads + h) * of.queries + i] =
@@ -201,7 +234,7 @@ Reference reference(const Case &of, const Attention &a,
         }
         for (int64_t j = 0; j < of.keys; ++j)
           for (int64_t d = 0; d < of.dim; ++d) {
-            double ds = p[j] * (dp[j] - delta) * a.scale;
+            double ds = p[j] * (dp[j] - delta) * a.scale * slope[j];
             r.query[((b * of.queries + i) * of.heads + h) * of.dim + d] +=
                 ds * at(a.key, b, j, g, d);
             r.key[((b * of.keys + j) * of.groups + g) * of.dim + d] +=

@@ -18,7 +18,17 @@ struct Case {
   bool headsOutside = false;
   /// Keys before and behind its own that a query sees; -1: all.
   int64_t left = -1, behind = -1;
+  double softcap = 0;
+  bool sinks = false, wideSinks = false;
 
+  /// With a softcap (0: without) and perhaps sinks.
+  Case with(double cap, bool hasSinks, bool wide = false) const {
+    Case copy = *this;
+    copy.softcap = cap;
+    copy.sinks = hasSinks;
+    copy.wideSinks = wide;
+    return copy;
+  }
   int64_t right() const { return causal ? 0 : behind; }
   bool hides(int64_t query, int64_t key) const {
     return test::KeyWindow{left, right()}.hides(query, queries, key, keys);
@@ -41,6 +51,12 @@ const Case cases[] = {
     {1, 40, 140, 2, 1, 8, 8, false, true, {}, false, true, 0, 9},
     {1, 9, 5, 1, 1, 4, 4, false, false, {1, 1, 9, 5}, true, false, -1, 1},
     {1, 140, 150, 1, 1, 4, 4, true, false, {1, 1, 1, 150}, false, false, 3},
+    Case{2, 20, 33, 4, 2, 8, 8, true, true}.with(1.5, false),
+    Case{1, 9, 5, 2, 1, 4, 4, false, false, {1, 1, 9, 5}, true}.with(3, false),
+    Case{2, 20, 33, 4, 2, 8, 8, true, true}.with(0, true),
+    Case{1, 40, 20, 2, 2, 24, 24, true, false, {}, false, true, 9}.with(2, true,
+                                                                        true),
+    Case{2, 3, 0, 2, 1, 4, 4}.with(0, true),
     {2, 3, 0, 2, 1, 4, 4}, // nothing to see
     {2, 0, 3, 2, 1, 4, 4},
     {0, 3, 3, 2, 1, 4, 4}};
@@ -58,7 +74,7 @@ public:
   const Case &of;
   plan::DType dtype;
   double scale = 0.7;
-  Numbers query, key, value, gradient, bias, mask, stored, storedSums;
+  Numbers query, key, value, gradient, bias, mask, sinks, stored, storedSums;
   Expected output, logSumExp, queryGradient, keyGradient, valueGradient;
 
 private:
@@ -73,6 +89,7 @@ private:
   /// Probabilities of a row of scores, and the relative error of each.
   struct Row {
     std::vector<double> p, error;
+    std::vector<double> slopes; // of a softcap
     double logSumExp = -INFINITY, scoreError = 0;
   };
   Row row(int64_t b, int64_t h, int64_t i) const;
@@ -101,6 +118,9 @@ Setting::Setting(const Case &of, plan::DType dtype)
       if (i % 5 == 2 || i / of.keys == 1) // all of sample 1
         mask[i] = 0;
   }
+  if (of.sinks)
+    sinks = Numbers::random(of.wideSinks ? sumType(dtype) : dtype, {of.heads},
+                            6, 3);
   forRows([&](int64_t b, int64_t h, int64_t i) { addOutput(b, h, i); });
   // What a gradient is given: rounded.
   stored = Numbers(dtype, gradient.shape, output.values);
@@ -118,7 +138,9 @@ entry::AttentionOperands Setting::operands(Bench &bench) const {
     a.bias = bench.put(bias);
   if (of.mask)
     a.keyMask = bench.put(mask);
-  a.scale = scale;
+  if (of.sinks)
+    a.sinks = bench.put(sinks);
+  a.scale = scale, a.softcap = of.softcap;
   a.left = of.left, a.right = of.right();
   return a;
 }
@@ -157,8 +179,11 @@ int64_t Setting::rowOf(int64_t b, int64_t h, int64_t i) const {
 }
 
 Setting::Row Setting::row(int64_t b, int64_t h, int64_t i) const {
-  double u = sumRoundoff(dtype), maximum = -INFINITY, sum = 0;
-  Row row{std::vector<double>(of.keys), std::vector<double>(of.keys)};
+  double u = sumRoundoff(dtype), sum = 0;
+  const double sink = of.sinks ? sinks[h] : -INFINITY;
+  double maximum = sink;
+  Row row{std::vector<double>(of.keys), std::vector<double>(of.keys),
+          std::vector<double>(of.keys, 1)};
   int64_t from = place(query, b, i, h);
   for (int64_t j = 0; j < of.keys; ++j) {
     int64_t to = place(key, b, j, h / (of.heads / of.groups));
@@ -167,6 +192,11 @@ Setting::Row Setting::row(int64_t b, int64_t h, int64_t i) const {
       double term = scale * query[from + d] * key[to + d];
       score += term;
       size += std::fabs(term);
+    }
+    if (of.softcap != 0) {
+      row.slopes[j] = 1 / std::pow(std::cosh(score / of.softcap), 2);
+      score = of.softcap * std::tanh(score / of.softcap);
+      size += 4 * of.softcap;
     }
     if (!of.bias.empty()) {
       const std::vector<int64_t> &s = of.bias;
@@ -185,6 +215,7 @@ Setting::Row Setting::row(int64_t b, int64_t h, int64_t i) const {
     row.p.assign(of.keys, 0);
     return row;
   }
+  sum = std::exp(sink - maximum);
   for (double score : row.p)
     sum += std::exp(score - maximum);
   row.logSumExp = maximum + std::log(sum);
@@ -237,10 +268,14 @@ void Setting::addGradients(int64_t b, int64_t h, int64_t i) {
       double own = p * gradient[from + e];
       valueGradient.add(v + e, own, std::fabs(own) * (row.error[j] + sums));
     }
-    double slope = p * (dp - delta) * scale;
+    double slope = p * (dp - delta) * scale * row.slopes[j];
     double error = p * scale *
                    (row.error[j] * std::fabs(dp - delta) + dpError +
                     deltaError + 4 * u * (std::fabs(dp) + std::fabs(delta)));
+    // What a score is off by is off by as much of a softcap, twice in a square.
+    if (of.softcap != 0)
+      error += p * scale * std::fabs(dp - delta) *
+               (2 * row.scoreError / of.softcap + 8 * u);
     for (int64_t d = 0; d < of.dim; ++d) {
       queryGradient.add(
           q + d, slope * key[k + d],
@@ -325,9 +360,16 @@ TEST_P(AttentionGradConformance, TakesColumnsOfOneTensor) {
       };
       Tensor from = bench.put(all), to = bench.room(dtype, all.shape);
       entry::AttentionGrad entry;
-      entry.operands = {
-          columns(from, 0), columns(from, 1), columns(from, 2), {}, {},
-          setting.scale,    of.left,          of.right()};
+      entry.operands = {columns(from, 0),
+                        columns(from, 1),
+                        columns(from, 2),
+                        {},
+                        {},
+                        {},
+                        setting.scale,
+                        of.softcap,
+                        of.left,
+                        of.right()};
       entry.gradient = bench.put(setting.gradient);
       entry.output = bench.put(setting.stored);
       entry.logSumExp = bench.put(setting.storedSums);

@@ -73,8 +73,8 @@ std::unique_ptr<Device> guarded(Communicator &communicator) {
 }
 
 cpu::Attention operandsOf(const entry::AttentionOperands &from) {
-  return {from.query,   from.key,   from.value, from.bias,
-          from.keyMask, from.scale, from.left,  from.right};
+  return {from.query, from.key,   from.value,   from.bias, from.keyMask,
+          from.sinks, from.scale, from.softcap, from.left, from.right};
 }
 
 /// plan.proto has the formulas.
