@@ -215,9 +215,10 @@ def start_module(path, verbosity, kernel_cache=KERNEL_CACHE):
             return output + f"{path} left no report: exit code {code}\n", LEFT_NO_REPORT
 
 
-def measures(path):
-    """Whether the file's tests look at times, and so have the machine for themselves."""
-    return "\nMEASURES = True\n" in open(path).read()
+def says(path, word):
+    """Whether a file of tests says of itself that it MEASURES times, and so has the machine for
+    itself, or that it is LONG: takes a minute of a processor or more, and so begins early."""
+    return f"\n{word} = True\n" in open(path).read()
 
 
 def run_jobs(jobs, workers, counts):
@@ -247,9 +248,10 @@ def run_together(kinds, verbosity, counts):
         for kind in kinds
         for path in glob.glob(os.path.join(ROOT, "test", kind, "test_*.py"))
     ]
-    # Long ones first, as far as their sizes tell.
-    for kind, path in sorted(paths, key=lambda of: os.path.getsize(of[1]), reverse=True):
-        if measures(path):
+    # Long ones first: those that say so, then as far as their sizes tell.
+    order = lambda of: (says(of[1], "LONG"), os.path.getsize(of[1]))
+    for kind, path in sorted(paths, key=order, reverse=True):
+        if says(path, "MEASURES"):
             alone.append((kind, start_module, path, verbosity, ""))
         else:
             jobs.append((kind, start_module, path, verbosity))

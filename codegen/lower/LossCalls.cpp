@@ -95,7 +95,8 @@ static void linearCrossEntropy(OpTy op, EntryBuilder &entries) {
       entries.ref(labels), entries.ref(scale), entries.ref(loss),
       entries.ref(inputGradient), entries.ref(weightGradient),
       entries.ref(biasGradient), entries.ref(correct), entries.ref(workspace),
-      chunk, op.getIgnoreIndex(), op.getShift(), op.getTransposeWeight());
+      chunk, op.getIgnoreIndex(), op.getShift(), op.getTransposeWeight(),
+      op.getSoftcap());
   countCorrect(correct, entries);
 }
 

@@ -195,7 +195,8 @@ def Step_LinearCrossEntropyOp : Step_Entry<"linear_cross_entropy", [AttrSizedOpe
     Step_Writes<Optional<Step_View>>:$weight_gradient,
     Step_Writes<Optional<Step_View>>:$bias_gradient, Step_Writes<Optional<Step_View>>:$correct,
     Step_Writes<Step_View>:$workspace,
-    I64Attr:$chunk_rows, I64Attr:$ignore_index, I64Attr:$shift, UnitAttr:$transpose_weight);
+    I64Attr:$chunk_rows, I64Attr:$ignore_index, I64Attr:$shift, UnitAttr:$transpose_weight,
+    DefaultValuedAttr<F64Attr, "0.0">:$softcap);
   let assemblyFormat = [{$input `,` $weight (`bias` $bias^)? `labels` $labels `,` $scale `into`
     $loss (`input_gradient` $input_gradient^)? (`weight_gradient` $weight_gradient^)?
     (`bias_gradient` $bias_gradient^)? (`correct` $correct^)? `workspace` $workspace attr-dict `:`

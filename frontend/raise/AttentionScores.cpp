@@ -7,20 +7,6 @@ using namespace shardc::raise;
 
 namespace {
 
-// x * c or x / c; returns x.
-Value behindScale(Operation *op) {
-  if (auto mul = dyn_cast<nn::MulOp>(op)) {
-    if (splatValue(mul.getRhs()))
-      return mul.getLhs();
-    if (splatValue(mul.getLhs()))
-      return mul.getRhs();
-  }
-  if (auto div = dyn_cast<nn::DivOp>(op))
-    if (auto number = splatValue(div.getRhs()); number && *number != 0)
-      return div.getLhs();
-  return Value();
-}
-
 bool hides(Value value) {
   auto number = splatValue(value);
   return number && *number <= hiddenBelow;
@@ -62,13 +48,6 @@ Value behindShift(Operation *op) {
 
 } // namespace
 
-double raise::scaleOf(Operation *op) {
-  if (auto mul = dyn_cast<nn::MulOp>(op))
-    return *splatValue(splatValue(mul.getRhs()) ? mul.getRhs() : mul.getLhs());
-  if (auto div = dyn_cast<nn::DivOp>(op))
-    return 1 / *splatValue(div.getRhs());
-  return 1;
-}
 Value raise::behindScaleOrCast(Operation *op) {
   if (Value scaled = behindScale(op))
     return scaled;

@@ -9,8 +9,6 @@ namespace shardc::raise {
 
 /// x of x * c or x / c, and behind a cast between float types.
 mlir::Value behindScaleOrCast(mlir::Operation *op);
-/// c, or 1 / c; 1 of what is neither.
-double scaleOf(mlir::Operation *op);
 
 /// Whether the scores' product lies behind `value`, through what may stand
 /// between it and the softmax.

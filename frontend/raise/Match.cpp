@@ -114,6 +114,27 @@ static bool dependsOnly(Value value, bool parametersToo) {
   return false;
 }
 
+Value raise::behindScale(Operation *op) {
+  if (auto mul = dyn_cast<nn::MulOp>(op)) {
+    if (splatValue(mul.getRhs()))
+      return mul.getLhs();
+    if (splatValue(mul.getLhs()))
+      return mul.getRhs();
+  }
+  if (auto div = dyn_cast<nn::DivOp>(op))
+    if (auto number = splatValue(div.getRhs()); number && *number != 0)
+      return div.getLhs();
+  return Value();
+}
+
+double raise::scaleOf(Operation *op) {
+  if (auto mul = dyn_cast<nn::MulOp>(op))
+    return *splatValue(splatValue(mul.getRhs()) ? mul.getRhs() : mul.getLhs());
+  if (auto div = dyn_cast<nn::DivOp>(op))
+    return 1 / *splatValue(div.getRhs());
+  return 1;
+}
+
 bool raise::isWeightLike(Value value) {
   return dependsOnly(value, /*parametersToo=*/true);
 }

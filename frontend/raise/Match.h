@@ -31,6 +31,11 @@ mlir::Value skipFloatCasts(mlir::Value value);
 /// `View::of`'s look-through for casts between float types.
 mlir::Value behindFloatCast(mlir::Operation *op);
 
+/// x of x * c or x / c, c being a number; null of what is neither.
+mlir::Value behindScale(mlir::Operation *op);
+/// c, or 1 / c; 1 of what is neither.
+double scaleOf(mlir::Operation *op);
+
 /// Whether `value` depends on parameters and constants alone.
 bool isWeightLike(mlir::Value value);
 /// Whether `value` is a constant or computed from constants alone.

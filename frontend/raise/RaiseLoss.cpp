@@ -133,15 +133,51 @@ struct RaiseMeanCrossEntropy : OpRewritePattern<nn::DivOp> {
   }
 };
 
+// logits = capped(scale * linear), seen through views.
+struct Head {
+  nn::LinearOp linear;
+  View view;
+  double scale, softcap;
+};
+std::optional<Head> matchHead(Value logits) {
+  SmallVector<Operation *> path;
+  double scale = 1, softcap = 0;
+  while (Operation *op = logits.getDefiningOp()) {
+    if (auto linear = dyn_cast<nn::LinearOp>(op)) {
+      View view = View::identity(linear.getResult());
+      for (Operation *each : llvm::reverse(path))
+        if (!view.apply(each))
+          return std::nullopt;
+      return Head{linear, view, scale, softcap};
+    }
+    if (isViewOp(op)) {
+      path.push_back(op);
+      logits = op->getOperand(0);
+    } else if (Value scaled = behindScale(op)) {
+      scale *= scaleOf(op);
+      logits = scaled;
+    } else if (isa<nn::TanhOp>(op) && softcap == 0 && scale > 0) {
+      softcap = scale;
+      logits = op->getOperand(0);
+    } else {
+      break;
+    }
+  }
+  return std::nullopt;
+}
+
 // cross_entropy(linear(x, w)) -> linear_cross_entropy(x, w), with views of the
-// rows between them.
+// rows between them, a scale, and a softcap.
 struct FuseHead : OpRewritePattern<nn::CrossEntropyOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(nn::CrossEntropyOp op,
                                 PatternRewriter &rewriter) const override {
-    View view = View::of(op.getLogits());
-    auto linear = view.base().getDefiningOp<nn::LinearOp>();
-    if (!linear || view.hasBroadcast() || !view.isReshape() ||
+    auto head = matchHead(op.getLogits());
+    if (!head)
+      return failure();
+    const View &view = head->view;
+    nn::LinearOp linear = head->linear;
+    if (view.hasBroadcast() || !view.isReshape() ||
         view.dims().back() != view.baseDims().back())
       return failure();
     // With a second user the logits exist anyway. Outputs do not count: only
@@ -164,10 +200,20 @@ struct FuseHead : OpRewritePattern<nn::CrossEntropyOp> {
     if (shapeOf(input) != ArrayRef(shape))
       input = nn::ReshapeOp::create(rewriter, op.getLoc(),
                                     withShape(input, shape), input);
+    auto scaled = [&](Value value) -> Value {
+      if (!value || isClose(head->scale, 1))
+        return value;
+      Value factor = splatConstant(rewriter, op.getLoc(), typeOf(value),
+                                   withoutFloat32Rounding(head->scale));
+      return nn::MulOp::create(rewriter, op.getLoc(), value.getType(), value,
+                               factor);
+    };
     rewriter.replaceOpWithNewOp<nn::LinearCrossEntropyOp>(
-        op, op.getLoss().getType(), input, linear.getWeight(), linear.getBias(),
-        op.getLabels(), op.getScale(), op.getIgnoreIndexAttr(),
-        op.getShiftAttr(), linear.getTransposeWeightAttr());
+        op, op.getLoss().getType(), scaled(input), linear.getWeight(),
+        scaled(linear.getBias()), op.getLabels(), op.getScale(),
+        op.getIgnoreIndexAttr(), op.getShiftAttr(),
+        linear.getTransposeWeightAttr(),
+        rewriter.getF64FloatAttr(head->softcap));
     return success();
   }
 };

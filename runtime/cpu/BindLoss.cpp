@@ -41,6 +41,7 @@ Task bind(CpuDevice &device, const entry::LinearCrossEntropy &entry) {
   a.weightGradient = entry.weightGradient;
   a.biasGradient = entry.biasGradient;
   a.chunkRows = entry.chunkRows;
+  a.softcap = entry.softcap;
   std::byte *workspace = entry.workspace.data;
   requireBytes(entry.workspace,
                linearCrossEntropyWorkspace(a, device.pool.workers()),

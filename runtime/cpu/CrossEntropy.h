@@ -54,6 +54,7 @@ struct LinearCrossEntropy {
   Tensor loss, correct;
   Tensor inputGradient, weightGradient, biasGradient; // optional each
   int64_t chunkRows = 0; // rows of logits held at a time
+  double softcap = 0;    // of logits; 0: none
 };
 /// Bytes of scratch memory: a chunk of logits, a double per row, and for inputs
 /// of 16 bits what plan.proto lists.

@@ -50,6 +50,20 @@ private:
   FirstWrong wrong;
 };
 
+/// As lossOfRow, of logits that a softcap has left: `logits` become the gradient
+/// of what they were before.
+template <typename T>
+double lossOfCappedRow(T *logits, int64_t classes, int64_t label, T factor,
+                       T softcap) {
+  const simd::Simd<T> &loops = simd::loops<T>();
+  double sum, logSumExp = loops.logSumExp(logits, nullptr, &sum, classes);
+  const T atLabel = logits[label], part = atLabel / softcap;
+  loops.softcapGradientRow(logits, softcap, T(logSumExp - std::log(sum)),
+                           T(factor / sum), classes);
+  logits[label] -= factor * (1 - part * part);
+  return logSumExp - double(atLabel);
+}
+
 /// Computes a row's loss. `gradient` becomes factor * (softmax - one_hot); it
 /// may be null (there is none) or `logits`.
 template <typename S>

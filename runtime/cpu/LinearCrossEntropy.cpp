@@ -201,11 +201,16 @@ void Chunks<S>::computeLosses(int64_t first, int64_t rows) {
   pool.forRanges(rows, 1, [&](int64_t begin, int64_t end, int) {
     for (int64_t row = begin; row < end; ++row) {
       T *of = logits + row * classes;
-      if (a.correct && isTop(of, classes, targets.of(first + row)))
+      const int64_t label = targets.of(first + row);
+      if (a.softcap != 0)
+        simd::loops<T>().softcapRow(of, nullptr, T(a.softcap), classes);
+      if (a.correct && isTop(of, classes, label))
         ++tops;
       rowLosses[first + row] =
-          lossOfRow<T>(of, classes, targets.of(first + row), factor,
-                       gradients ? of : nullptr);
+          a.softcap != 0 && gradients && label != noLabel
+              ? lossOfCappedRow<T>(of, classes, label, factor, T(a.softcap))
+              : lossOfRow<T>(of, classes, label, factor,
+                             gradients ? of : nullptr);
     }
   });
 }

@@ -243,6 +243,7 @@ Task Chunks::lossesTask(int64_t first, int64_t rows) {
   of.rows = rows, of.stride = of.gradientStride = stride, of.firstRow = first;
   of.labels = labels;
   of.losses = losses;
+  of.softcap = a.softcap;
   of.correct = addressOf(a.correct);
   if (a.inputGradient || a.weightGradient || a.biasGradient)
     of.gradient = of.logits;

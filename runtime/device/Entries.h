@@ -139,6 +139,7 @@ struct LinearCrossEntropy {
   bool transposeWeight = false;
   Tensor loss, inputGradient, weightGradient, biasGradient, correct, workspace;
   int64_t chunkRows = 0;
+  double softcap = 0; // of logits; 0: none
 
   static void visitOperands(auto &self, const auto &visit) {
     visit(self.input, Access::Read, "input");

@@ -2,6 +2,8 @@
 #include "runtime/engine/Checks.h"
 #include "runtime/engine/Resolve.h"
 
+#include <cmath>
+
 namespace shardc::runtime {
 
 /// The labels must fit logits, or inputs of a linear layer, of [..., n].
@@ -118,6 +120,10 @@ entry::LinearCrossEntropy resolve(const RankState &state,
     requireShape(a.weightGradient, weightShape, "weight_gradient");
     requireContiguousRows(a.weightGradient, "weight_gradient");
   }
+  a.softcap = entry.softcap();
+  if (!(a.softcap >= 0 && std::isfinite(a.softcap)))
+    fail("expects softcap to be 0, which is none, or a positive number, got ",
+         a.softcap);
   if (a.chunkRows <= 0)
     fail("expects chunk_rows above 0, got ", a.chunkRows);
   a.workspace = SHARDC_RESOLVE_FIELD(state, entry, workspace);

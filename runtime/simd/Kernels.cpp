@@ -395,6 +395,15 @@ void softcapRow(T *scores, T *slopes, T cap, int64_t count) {
 }
 
 template <typename T>
+void softcapGradientRow(T *logits, T cap, T shift, T factor, int64_t count) {
+  forLanes<T>(count, [&](int64_t i, int64_t n) {
+    Vector<T> x = loadUpTo(logits + i, n), bounded = x / cap;
+    storeUpTo(logits + i,
+              exponential(x - shift) * factor * (1 - bounded * bounded), n);
+  });
+}
+
+template <typename T>
 double logSumExp(const T *logits, T *exponentials, double *sum, int64_t count) {
   Vector<T> largest[2] = {broadcast(-infinity<T>), broadcast(-infinity<T>)};
   int which = 0;
@@ -489,6 +498,7 @@ constexpr Simd<T> table = {sum<T>,
                            probabilityRow<T>,
                            softmaxGradientRow<T>,
                            softcapRow<T>,
+                           softcapGradientRow<T>,
                            logSumExp<T>};
 
 template <typename H>

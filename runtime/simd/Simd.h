@@ -110,6 +110,10 @@ template <typename T> struct Simd {
   /// scores[i] = cap * tanh(scores[i] / cap); its derivative goes to slopes
   /// (null: it is not wanted).
   void (*softcapRow)(T *scores, T *slopes, T cap, int64_t count);
+  /// logits[i] = exp(logits[i] - shift) * factor * (1 - (logits[i] / cap)^2), of
+  /// logits that softcapRow has left.
+  void (*softcapGradientRow)(T *logits, T cap, T shift, T factor,
+                             int64_t count);
 
   /// log(sum(exp(logits))) in double. Where `exponentials` is given (it may be
   /// `logits`): exponentials[i] = exp(logits[i] - maximum), and *sum their sum.

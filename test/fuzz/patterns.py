@@ -102,6 +102,30 @@ def norm(g):
         g.emit("Add", swap(g, result, g.parameter([g.dims(x)[-1]], t)))
 
 
+def capped(g, x):
+    """c tanh(x / c), as Gemma 2 has scores."""
+    t, cap = g.type(x), g.choose(0.5, 1.0, 2.0)
+    small = g.emit("Div", [x, g.scalar(cap, t)])
+    return g.emit("Mul", swap(g, g.emit("Tanh", [small]), g.scalar(near(g, cap), t)))
+
+
+def with_sinks(g, scores):
+    """Probabilities beside a score of each head that no value belongs to, as gpt-oss has it."""
+    t, (b, heads, rows, columns) = g.type(scores), g.dims(scores)
+    sinks = g.parameter(g.choose([heads, 1, 1], [heads, 1, 1], [rows, 1], [1, heads, 1, 1]), t)
+    sinks = g.emit("Expand", [sinks, g.ints([b, heads, rows, 1])])
+    both = g.emit("Concat", swap(g, scores, sinks) if g.chance(0.1) else [scores, sinks], axis=-1)
+    if g.chance(0.5):
+        largest = (
+            g.emit("ReduceMax", [both], axes=[-1])
+            if g.program.opset < 18
+            else g.emit("ReduceMax", [both, g.ints([-1])])
+        )
+        both = g.emit("Sub", [both, largest])
+    shares = g.emit("Softmax", [both], axis=-1)
+    return g.emit("Slice", [shares, g.ints([0]), g.ints([columns]), g.ints([3])])
+
+
 def attention(g):
     """Heads split from products, scores, a mask, softmax, and heads joined again."""
     t = g.main
@@ -141,6 +165,8 @@ def attention(g):
             else g.emit("Div", [scores, g.scalar(near(g, np.sqrt(d)), t)])
         )
     rows, columns = g.dims(scores)[-2:]
+    if g.chance(0.25):
+        scores = capped(g, scores)
     way = g.integer(0, 4)
     if way == 1:
         causal = np.where(
@@ -173,7 +199,10 @@ def attention(g):
                 ),
             ),
         )
-    probabilities = g.emit("Softmax", [scores], axis=g.choose(-1, -1, -1, 3, 2))
+    if g.chance(0.8):
+        probabilities = g.emit("Softmax", [scores], axis=g.choose(-1, -1, -1, 3, 2))
+    else:
+        probabilities = with_sinks(g, scores)
     y = g.emit("MatMul", [probabilities, v])
     y = g.emit("Transpose", [y], perm=g.choose([0, 2, 1, 3], [0, 2, 1, 3], [2, 0, 1, 3]))
     g.emit("Reshape", [y, g.ints([b, s, heads * d] if g.chance(0.8) else [-1, heads * d])])

@@ -20,6 +20,9 @@ from judge import Judge, signature  # and where the next one is
 from numpy_ops import OPS
 from program import Loss, Node, Program
 
+# Of processor time: see test/run.py.
+LONG = True
+
 GRAPHS, BATCH = 450, 10
 CUDA, CUDA_GRAPHS = "cuda:sm_80", 50
 # Put around nodes by the writer.

@@ -47,3 +47,11 @@ func.func @the_input_gradient_has_the_inputs_type(%x: tensor<2x4xbf16>, %w: tens
     : (tensor<2x4xbf16>, tensor<4x5xbf16>, tensor<2xi64>, tensor<f32>) -> (tensor<f32>, tensor<2x4xf32>)
   return
 }
+
+// -----
+
+func.func @a_softcap_is_positive(%x: tensor<2x4xf32>, %w: tensor<4x5xf32>, %l: tensor<2xi64>, %s: tensor<f32>) {
+  // expected-error @below {{expects softcap to be 0, which is none, or a positive number, got -1}}
+  %y = nn.linear_cross_entropy %x, %w labels %l, %s {ignore_index = -100 : i64, shift = 0 : i64, softcap = -1.0 : f64} : (tensor<2x4xf32>, tensor<4x5xf32>, tensor<2xi64>, tensor<f32>) -> tensor<f32>
+  return
+}

@@ -5,6 +5,8 @@
 // RUN: shardc-opt %t/logits.mlir -nn-attach-loss="outputs=logits loss=cross-entropy:logits=logits,labels=labels,shift=1" | FileCheck %s --check-prefix=OUTPUTS
 // RUN: not shardc-opt %t/logits.mlir -nn-attach-loss="outputs=logit loss=cross-entropy:logits=logits,labels=labels,shift=1" 2>&1 | FileCheck %s --check-prefix=NO-OUTPUT
 // RUN: not shardc-opt %t/logits.mlir -nn-attach-loss="accuracy loss=mse:output=logits,target=y" 2>&1 | FileCheck %s --check-prefix=NO-ACCURACY
+// RUN: shardc-opt %t/capped.mlir -nn-attach-loss="loss=cross-entropy:logits=logits,labels=labels" | FileCheck %t/capped.mlir
+// RUN: shardc-opt %t/scaled.mlir -nn-attach-loss="loss=cross-entropy:logits=logits,labels=labels" | FileCheck %t/scaled.mlir
 // RUN: shardc-opt %t/scalar.mlir -nn-attach-loss | FileCheck %t/scalar.mlir
 // RUN: shardc-opt %t/mean.mlir -nn-attach-loss="loss=output:loss" 2>%t/warnings | FileCheck %t/mean.mlir
 // RUN: FileCheck %t/mean.mlir --check-prefix=WARN <%t/warnings
@@ -56,6 +58,37 @@ func.func @model(%x: tensor<2x8x16xf32> {nn.name = "x", nn.role = "input"})
   %y = nn.linear %x, %w {transpose_weight} : (tensor<2x8x16xf32>, tensor<32x16xf32>) -> tensor<2x8x32xf32>
   %h = nn.tanh %x : tensor<2x8x16xf32>
   return %y, %h : tensor<2x8x32xf32>, tensor<2x8x16xf32>
+}
+
+//--- capped.mlir
+// Gemma 2's logits.
+nn.parameter @head : tensor<32x16xf32> {initializer = "head", file = "", offset = 0 : i64, length = 2048 : i64, stored_type = f32, trainable}
+// CHECK: nn.linear_cross_entropy %arg0, %{{.*}} labels %arg1, %arg2 {ignore_index = -100 : i64, shift = 0 : i64, softcap = 3.000000e+01 : f64, transpose_weight}
+// CHECK-NEXT: return
+func.func @model(%x: tensor<2x8x16xf32> {nn.name = "x", nn.role = "input"}) -> (tensor<2x8x32xf32> {nn.name = "logits"}) {
+  %w = nn.get_parameter @head : tensor<32x16xf32>
+  %0 = nn.linear %x, %w {transpose_weight} : (tensor<2x8x16xf32>, tensor<32x16xf32>) -> tensor<2x8x32xf32>
+  %1 = nn.constant dense<3.0e+01> : tensor<2x8x32xf32>
+  %2 = nn.div %0, %1 : tensor<2x8x32xf32>
+  %3 = nn.tanh %2 : tensor<2x8x32xf32>
+  %4 = nn.mul %3, %1 : tensor<2x8x32xf32>
+  return %4 : tensor<2x8x32xf32>
+}
+
+//--- scaled.mlir
+// Cohere's and Granite's logits: input and bias are scaled instead.
+nn.parameter @head : tensor<32x16xf32> {initializer = "head", file = "", offset = 0 : i64, length = 2048 : i64, stored_type = f32, trainable}
+nn.parameter @bias : tensor<32xf32> {initializer = "bias", file = "", offset = 0 : i64, length = 128 : i64, stored_type = f32, trainable}
+// CHECK-DAG: %[[X:.*]] = nn.mul %arg0, %{{.*}} : tensor<2x8x16xf32>
+// CHECK-DAG: %[[B:.*]] = nn.mul %{{.*}}, %{{.*}} : tensor<32xf32>
+// CHECK: nn.linear_cross_entropy %[[X]], %{{.*}} bias %[[B]] labels %arg1, %arg2 {ignore_index = -100 : i64, shift = 0 : i64, transpose_weight}
+func.func @model(%x: tensor<2x8x16xf32> {nn.name = "x", nn.role = "input"}) -> (tensor<2x8x32xf32> {nn.name = "logits"}) {
+  %w = nn.get_parameter @head : tensor<32x16xf32>
+  %b = nn.get_parameter @bias : tensor<32xf32>
+  %0 = nn.linear %x, %w, %b {transpose_weight} : (tensor<2x8x16xf32>, tensor<32x16xf32>, tensor<32xf32>) -> tensor<2x8x32xf32>
+  %1 = nn.constant dense<6.250000e-02> : tensor<2x8x32xf32>
+  %2 = nn.mul %0, %1 : tensor<2x8x32xf32>
+  return %2 : tensor<2x8x32xf32>
 }
 
 //--- scalar.mlir

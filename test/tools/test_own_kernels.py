@@ -8,6 +8,9 @@ import unittest
 
 from tool_test import BUILD
 
+# Of processor time: see test/run.py.
+LONG = True
+
 PTXAS = shutil.which("ptxas") or shutil.which("ptxas", path="/usr/local/cuda/bin")
 
 

@@ -54,12 +54,12 @@ class Remarks(ToolTest):
         self.assertIn("remark", said.err)
 
     def test_a_near_miss_names_what_did_not_fit(self):
-        """Attention whose scores have a soft cap."""
+        """Attention whose scores go through a sigmoid."""
         nodes = [
             node("MatMul", ["x", "w"], ["q"], name="/q"),
             node("Transpose", ["x"], ["k"], name="/k", perm=[0, 2, 1]),
             node("MatMul", ["q", "k"], ["s"], name="/scores"),
-            node("Tanh", ["s"], ["c"], name="/cap"),
+            node("Sigmoid", ["s"], ["c"], name="/gate"),
             node("Softmax", ["c"], ["p"], name="/softmax", axis=-1),
             node("MatMul", ["p", "x"], ["y"], name="/attention"),
         ]
@@ -73,7 +73,7 @@ class Remarks(ToolTest):
             result.err,
             "shardc: remark: nn-raise: node '/attention': not raised to nn.attention: the scores "
             "of nn.softmax of node '/softmax' are no scale * (query key^T) + mask: of these, "
-            "nn.tanh of node '/cap' is none\n",
+            "nn.sigmoid of node '/gate' is none\n",
         )
 
     def test_an_expression_that_is_none(self):

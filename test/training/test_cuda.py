@@ -14,6 +14,9 @@ from record_bits import digest
 from reference import MODELS, CommandFailed, models, read_metrics, read_safetensors
 from strategies import STRATEGIES, fits, ranks_of
 
+# Of processor time: see test/run.py.
+LONG = True
+
 TARGET = ("--target", "cuda:sm_90")
 STEPS = 3
 # All ranks in one process, which starts and compiles kernels once.

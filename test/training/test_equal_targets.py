@@ -14,6 +14,9 @@ from emulated_cuda import environment
 from reference import MODELS as FOLDER
 from reference import SHARDC, models
 
+# Of processor time: see test/run.py.
+LONG = True
+
 ARCHITECTURES = os.path.join(FOLDER, "architectures")
 TARGETS = {"cpu": "cpu", "cuda": "cuda:sm_80"}
 # {flag: values}, of which each is tried on both targets. None: the flag alone.

@@ -18,6 +18,9 @@ from reference import BUILD, MODELS, Model, read_metrics
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools"))
 from slurm import Cluster
 
+# Of processor time: see test/run.py.
+LONG = True
+
 TESTS = os.path.join(BUILD, "bin", "mpi-tests")
 OTHERS = re.compile(r"(SLURM|PMI|OMPI|MPI|RANK|WORLD|LOCAL|MASTER)")
 RUN = ("--data", "synthetic:1", "--lr", "1e-3")

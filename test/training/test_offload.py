@@ -23,6 +23,9 @@ from reference import (
 )
 from small_models import Small
 
+# Of processor time: see test/run.py.
+LONG = True
+
 MODELS = models()
 OFFLOAD = ("--offload", "optimizer")
 # With a size all that can leave does, whether or not it is waited for.

@@ -6,6 +6,9 @@ import unittest
 from parity import COLUMNS, measure, meshes
 from reference import models
 
+# Of processor time: see test/run.py.
+LONG = True
+
 
 class Parity(unittest.TestCase):
     pass

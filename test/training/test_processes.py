@@ -11,6 +11,9 @@ import unittest
 
 from reference import CommandFailed, models, read_metrics
 
+# Of processor time: see test/run.py.
+LONG = True
+
 EXPORTS = {
     "--export-gradients": "gradients.safetensors",
     "--export-safetensors": "parameters.safetensors",

@@ -12,6 +12,9 @@ from other_runtime import OtherRuntime
 from reference import BUILD, MODELS as FOLDER, command, models
 from trained_bits import TrainedBits, unclipped
 
+# Of processor time: see test/run.py.
+LONG = True
+
 MODELS = models()
 CHECK = os.path.join(BUILD, "bin", "shardc-check")
 NEVER = ("--reshard-after-backward", "never")

@@ -1,5 +1,6 @@
-"""Attention whose scores are capped, and that has sinks, against numpy: the operator as it is, and
-what exporters write out of Gemma 2 and gpt-oss."""
+"""Attention whose scores are capped, and that has sinks, and logits that are capped and scaled,
+against numpy: the operator as it is, and what exporters write out of Gemma 2, gpt-oss and
+Cohere."""
 import os
 import tempfile
 import unittest
@@ -10,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 from reference import SHARDC, command, read_metrics
 
 BATCH, LENGTH, HEADS, SIZE = 2, 150, 2, 4
-CAP = 1.5
+CLASSES, CAP, SCALE = 11, 1.5, 0.25
 
 
 def node(op, inputs, output, **more):
@@ -98,52 +99,49 @@ def expected(numbers, cap, sinks, bias=None):
     return np.mean((y - target) ** 2)
 
 
-class Softcaps(unittest.TestCase):
+def after_a_step(numbers, weights, loss):
+    """The loss behind a step of SGD with rate 1, whose gradients are central differences."""
+    trained, width = dict(numbers), 1e-5
+    for name in weights:
+        value = numbers[name].astype(np.float64)
+        gradient = np.zeros_like(value)
+        for at in np.ndindex(value.shape):
+            sides = []
+            for sign in (1, -1):
+                moved = value.copy()
+                moved[at] += sign * width
+                sides.append(loss(numbers | {name: moved}))
+            gradient[at] = (sides[0] - sides[1]) / (2 * width)
+        trained[name] = value - gradient
+    return loss(trained)
+
+
+class Trained(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
-        numbers, width = np.random.default_rng(7), HEADS * SIZE
-        draw = lambda *shape: numbers.standard_normal(shape).astype(np.float32)
-        self.numbers = {
-            "x": draw(BATCH, LENGTH, width),
-            "t": draw(BATCH, LENGTH, width),
-            "w": draw(width, width),
-            "sinks": draw(HEADS),
-            "bias": draw(1, HEADS, 1, LENGTH),
-        }
 
     def path(self, name):
         return os.path.join(self.folder, name)
 
-    def compile(self, nodes, weights, *more, ranks=1):
-        """Words of a compilation of MatMul and of nodes from q, k and v to o."""
+    def save(self, nodes, output, weights):
+        """Of x [batch, length, width]; output: its last dim."""
         shape = ["batch", LENGTH, HEADS * SIZE]
-        x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, shape) for n in "xy")
-        nodes = [node("MatMul", ["x", "w"], "h"), *heads(), *nodes, *joined()]
+        x = helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)
+        y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [*shape[:2], output])
         arrays = [numpy_helper.from_array(self.numbers[name], name) for name in weights]
         graph = helper.make_graph(nodes, "softcaps", [x], [y], arrays)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=8)
         with open(self.path("model.onnx"), "wb") as file:
             file.write(model.SerializeToString())
+
+    def words(self, loss, ranks):
+        """Of a compilation."""
         return (
-            *(
-                SHARDC,
-                self.path("model.onnx"),
-                "--dim",
-                f"batch={BATCH // ranks}",
-                "--target",
-                "cpu",
-            ),
-            *(
-                "--loss",
-                "mse:output=y,target=t",
-                "--precision",
-                "float64",
-                "--mesh",
-                str(ranks),
-                *more,
-            ),
+            *(SHARDC, self.path("model.onnx"), "--dim", f"batch={BATCH // ranks}", "--loss", loss),
+            *("--target", "cpu", "--precision", "float64", "--mesh", str(ranks)),
+            *("--optimizer", "sgd"),
         )
 
     def train(self, words):
@@ -157,32 +155,37 @@ class Softcaps(unittest.TestCase):
         command(self.path("trainer"), "--steps", "2", "--lr", "1", "--metrics", metrics, *data)
         return [step["loss"] for step in read_metrics(metrics)[0]]
 
+
+class Scores(Trained):
+    def setUp(self):
+        super().setUp()
+        numbers, width = np.random.default_rng(7), HEADS * SIZE
+        draw = lambda *shape: numbers.standard_normal(shape).astype(np.float32)
+        self.numbers = {
+            "x": draw(BATCH, LENGTH, width),
+            "t": draw(BATCH, LENGTH, width),
+            "w": draw(width, width),
+            "sinks": draw(HEADS),
+            "bias": draw(1, HEADS, 1, LENGTH),
+        }
+
+    def compile(self, nodes, weights, ranks=1):
+        """Words of a compilation of MatMul and of nodes from q, k and v to o."""
+        nodes = [node("MatMul", ["x", "w"], "h"), *heads(), *nodes, *joined()]
+        self.save(nodes, HEADS * SIZE, weights)
+        return self.words("mse:output=y,target=t", ranks)
+
     def check(self, nodes, weights, cap, sinks, ranks=1):
-        words = self.compile(nodes, weights, "--optimizer", "sgd", ranks=ranks)
+        words = self.compile(nodes, weights, ranks)
         program = command(*words, "--compile-to=raise").stdout
         self.assertIn("nn.attention", program)
         self.assertNotIn("nn.softmax", program)
         self.assertEqual("softcap = 1.5" in program, cap)
         self.assertEqual(" sinks " in program, sinks)
         losses = self.train(words)
-        self.assertAlmostEqual(losses[0], expected(self.numbers, cap, sinks), delta=1e-12)
-        self.assertAlmostEqual(losses[1], self.after_a_step(weights, cap, sinks), delta=1e-8)
-
-    def after_a_step(self, weights, cap, sinks, trained=None):
-        """The loss behind a step of SGD, whose gradients are central differences."""
-        trained, width = dict(self.numbers), 1e-5
-        for name in weights:
-            value = self.numbers[name].astype(np.float64)
-            gradient = np.zeros_like(value)
-            for at in np.ndindex(value.shape):
-                sides = []
-                for sign in (1, -1):
-                    moved = value.copy()
-                    moved[at] += sign * width
-                    sides.append(expected(self.numbers | {name: moved}, cap, sinks))
-                gradient[at] = (sides[0] - sides[1]) / (2 * width)
-            trained[name] = value - gradient
-        return expected(trained, cap, sinks)
+        loss = lambda numbers: expected(numbers, cap, sinks)
+        self.assertAlmostEqual(losses[0], loss(self.numbers), delta=1e-12)
+        self.assertAlmostEqual(losses[1], after_a_step(self.numbers, weights, loss), delta=1e-8)
 
     def test_the_operators_softcap(self):
         self.check(operator(softcap=CAP), ["w"], True, False)
@@ -203,6 +206,62 @@ class Softcaps(unittest.TestCase):
         bias = self.numbers["bias"].astype(np.float64)
         wanted = expected(self.numbers, True, False, bias)
         self.assertAlmostEqual(losses[0], wanted, delta=1e-12)
+
+
+class Logits(Trained):
+    def setUp(self):
+        super().setUp()
+        numbers, width = np.random.default_rng(8), HEADS * SIZE
+        draw = lambda *shape: numbers.standard_normal(shape).astype(np.float32)
+        self.numbers = {
+            "x": draw(BATCH, LENGTH, width),
+            "t": numbers.integers(0, CLASSES, (BATCH, LENGTH)),
+            "w": draw(width, width) / 2,
+            "head": 2 * draw(width, CLASSES),
+            "bias": draw(CLASSES),
+        }
+
+    @staticmethod
+    def loss(numbers, cap, bias):
+        x, w, head, added = (numbers[n].astype(np.float64) for n in ("x", "w", "head", "bias"))
+        logits = x @ w @ head + (added if bias else 0)
+        logits = CAP * np.tanh(logits / CAP) if cap else SCALE * logits
+        picked = np.take_along_axis(logits, numbers["t"][..., None], -1)[..., 0]
+        return np.mean(np.log(np.exp(logits).sum(-1)) - picked)
+
+    def check(self, cap, bias, ranks):
+        nodes = [node("MatMul", ["x", "w"], "h"), node("MatMul", ["h", "head"], "products")]
+        weights = ["w", "head", *(["bias"] if bias else [])]
+        logits = "products"
+        if bias:
+            nodes += [node("Add", ["products", "bias"], "logits")]
+            logits = "logits"
+        if cap:
+            nodes += [
+                constant(np.float32(CAP), "cap"),
+                node("Div", [logits, "cap"], "small"),
+                node("Tanh", ["small"], "bounded"),
+                node("Mul", ["bounded", "cap"], "y"),
+            ]
+        else:
+            nodes += [constant(np.float32(SCALE), "scale"), node("Mul", [logits, "scale"], "y")]
+        self.save(nodes, CLASSES, weights)
+        words = self.words("cross-entropy:logits=y,labels=t", ranks)
+        program = command(*words, "--compile-to=raise").stdout
+        self.assertNotIn(f"x{CLASSES}xf64", program.replace(f"{HEADS * SIZE}x{CLASSES}xf64", ""))
+        losses = self.train(words)
+        loss = lambda numbers: self.loss(numbers, cap, bias)
+        self.assertAlmostEqual(losses[0], loss(self.numbers), delta=1e-12)
+        self.assertAlmostEqual(losses[1], after_a_step(self.numbers, weights, loss), delta=1e-8)
+
+    def test_capped(self):
+        self.check(cap=True, bias=False, ranks=1)
+
+    def test_capped_with_a_bias_on_two_ranks(self):
+        self.check(cap=True, bias=True, ranks=2)
+
+    def test_scaled(self):
+        self.check(cap=False, bias=True, ranks=1)
 
 
 if __name__ == "__main__":

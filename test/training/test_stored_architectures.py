@@ -18,6 +18,9 @@ from reference import MODELS, SHARDC, command, read_metrics, read_safetensors, w
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "architectures"))
 import stored  # noqa: E402
 
+# Of processor time: see test/run.py.
+LONG = True
+
 FOLDER = os.path.join(MODELS, "architectures")
 LOSS, GRADIENT, RUNNING = 1e-7, 1e-6, 1e-6
 # All of them on the mesh that has two dimensions; the older exporter's graphs on another.

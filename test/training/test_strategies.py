@@ -8,6 +8,9 @@ import numpy as np
 import strategies
 from reference import models, read_safetensors
 
+# Of processor time: see test/run.py.
+LONG = True
+
 MODELS = models()
 
 

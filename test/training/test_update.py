@@ -18,6 +18,9 @@ from reference import (
 )
 from trained_bits import TrainedBits, unclipped
 
+# Of processor time: see test/run.py.
+LONG = True
+
 MODELS = models()
 CHECK = os.path.join(BUILD, "bin", "shardc-check")
 UPDATE = ("--update", "backward")

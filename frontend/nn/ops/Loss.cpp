@@ -70,6 +70,10 @@ template <typename Op> static LogicalResult verifyLinearCrossEntropy(Op op) {
       failed(expectSum(op, "scale", op.getScale(), op.getInput())) ||
       failed(expectSum(op, "loss", op.getLoss(), op.getInput())))
     return failure();
+  if (const APFloat &cap = op.getSoftcap(); !cap.isFinite() || cap.isNegative())
+    return op.emitOpError("expects softcap to be 0, which is none, or a "
+                          "positive number, got ")
+           << cap.convertToDouble();
   return op.getBias() ? expectType(op, "bias", op.getBias(), {classes}, element)
                       : success();
 }
@@ -132,7 +136,7 @@ LogicalResult LinearCrossEntropyOp::differentiate(
       needed[1] ? getWeight().getType() : none,
       hasBias && needed[2] ? getBias().getType() : none, getInput(),
       getWeight(), getBias(), getLabels(), getScale(), getIgnoreIndexAttr(),
-      getShiftAttr(), getTransposeWeightAttr());
+      getShiftAttr(), getTransposeWeightAttr(), getSoftcapAttr());
   getLoss().replaceAllUsesWith(twin.getLoss());
 
   Formula f(builder, getLoc());
@@ -302,6 +306,7 @@ namespace {
 /// Logits of linear(input, weight) + bias, and what flows back through it.
 struct PlainLinear {
   int64_t rows, in, classes;
+  double softcap;
   Floats input, weight; // weight: [in, classes]
 
   template <typename Op>
@@ -309,6 +314,7 @@ struct PlainLinear {
       : rows(tensorType(op.getLabels()).getNumElements()),
         in(shapeOf(op.getInput()).back()),
         classes(shapeOf(op.getWeight())[op.getTransposeWeight() ? 0 : 1]),
+        softcap(op.getSoftcap().convertToDouble()),
         input(operands[0].toFloats()),
         weight((op.getTransposeWeight() ? operands[1].transposed({1, 0})
                                         : operands[1])
@@ -322,8 +328,14 @@ struct PlainLinear {
         value = bias ? bias.floatAt(c) : 0;
         for (int64_t i = 0; i < in; ++i)
           value += input[row * in + i] * weight[i * classes + c];
+        if (softcap != 0)
+          value = softcap * std::tanh(value / softcap);
       }
     return values;
+  }
+  /// What a softcap's derivative is, by the logit that it has left.
+  double slope(double logit) const {
+    return softcap == 0 ? 1 : 1 - logit * logit / (softcap * softcap);
   }
 };
 } // namespace
@@ -357,14 +369,16 @@ LinearCrossEntropyGradOp::evaluate(ArrayRef<HostTensor> operands,
       findTargets(*this, labels, linear.classes, getIgnoreIndex(), getShift());
   if (failed(targets))
     return failure();
+  const Floats logits = linear.logits(bias);
   Floats dLogits;
-  const double loss = crossEntropy(linear.logits(bias), *targets,
-                                   linear.classes, scale, scale, &dLogits);
+  const double loss =
+      crossEntropy(logits, *targets, linear.classes, scale, scale, &dLogits);
   const int64_t rows = linear.rows, in = linear.in, classes = linear.classes;
   Floats dInput(rows * in, 0), dWeight(in * classes, 0), dBias(classes, 0);
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t c = 0; c < classes; ++c) {
-      const double d = dLogits[row * classes + c];
+      const int64_t at = row * classes + c;
+      const double d = dLogits[at] * linear.slope(logits[at]);
       dBias[c] += d;
       for (int64_t i = 0; i < in; ++i) {
         dInput[row * in + i] += d * linear.weight[i * classes + c];

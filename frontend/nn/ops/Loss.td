@@ -58,7 +58,8 @@ def NN_LinearCrossEntropyOp : NN_ComputeOp<"linear_cross_entropy",
   let description = [{
     input [..., in], weight [in, V] ([V, in] with `transpose_weight`) and bias [V] have one float
     type, labels [...] are i32 or i64; scale, loss, `ignore_index` and `shift` are those of
-    `nn.cross_entropy`. All else is refused. The logits and their gradient are not rounded to 16
+    `nn.cross_entropy`. With a `softcap` c (not 0) a logit x is c tanh(x / c), as Gemma 2 has it
+    (arXiv:2408.00118). All else is refused. The logits and their gradient are not rounded to 16
     bits. The gradients are those of `nn.linear_cross_entropy_grad`.
 
     ```mlir
@@ -68,7 +69,8 @@ def NN_LinearCrossEntropyOp : NN_ComputeOp<"linear_cross_entropy",
     ```
   }];
   let arguments = (ins NN_Float:$input, NN_Float:$weight, Optional<NN_Float>:$bias, NN_Int:$labels,
-    NN_ScalarFloat:$scale, I64Attr:$ignore_index, I64Attr:$shift, UnitAttr:$transpose_weight);
+    NN_ScalarFloat:$scale, I64Attr:$ignore_index, I64Attr:$shift, UnitAttr:$transpose_weight,
+    DefaultValuedAttr<F64Attr, "0.0">:$softcap);
   let results = (outs NN_ScalarFloat:$loss);
   let assemblyFormat = [{$input `,` $weight (`bias` $bias^)? `labels` $labels `,` $scale attr-dict
     `:` functional-type(operands, $loss)}];
@@ -94,7 +96,8 @@ def NN_LinearCrossEntropyGradOp : NN_ComputeOp<"linear_cross_entropy_grad",
     ```
   }];
   let arguments = (ins NN_Float:$input, NN_Float:$weight, Optional<NN_Float>:$bias, NN_Int:$labels,
-    NN_ScalarFloat:$scale, I64Attr:$ignore_index, I64Attr:$shift, UnitAttr:$transpose_weight);
+    NN_ScalarFloat:$scale, I64Attr:$ignore_index, I64Attr:$shift, UnitAttr:$transpose_weight,
+    DefaultValuedAttr<F64Attr, "0.0">:$softcap);
   let results = (outs NN_ScalarFloat:$loss, Optional<NN_Float>:$input_gradient,
     Optional<NN_Float>:$weight_gradient, Optional<NN_Float>:$bias_gradient);
   let assemblyFormat = [{$input `,` $weight (`bias` $bias^)? `labels` $labels `,` $scale attr-dict

@@ -2,7 +2,7 @@
 // in the cache, the gradient of the logits.
 #include "runtime/cuda/kernels/BlockSums.h"
 #include "runtime/cuda/kernels/CrossEntropyParameters.h"
-#include "runtime/cuda/kernels/Math.h"
+#include "runtime/cuda/kernels/Functions.h"
 #include "runtime/cuda/kernels/Memory.h"
 
 namespace shardc::runtime::cuda {
@@ -61,9 +61,10 @@ template <typename T> struct Row {
   using C = Compute<T>;
   const T *logits;
   Count classes, packs;
+  C softcap;
 
-  SHARDC_DEVICE Row(Address logits, Address written, Count classes)
-      : logits(at<const T>(logits)), classes(classes),
+  SHARDC_DEVICE Row(Address logits, Address written, Count classes, C softcap)
+      : logits(at<const T>(logits)), classes(classes), softcap(softcap),
         packs(isAligned<T, size>(logits) && isAligned<T, size>(written)
                   ? classes / size
                   : 0) {}
@@ -72,7 +73,16 @@ template <typename T> struct Row {
     auto stored = reinterpret_cast<const Pack<T, size> *>(logits)[pack];
 #pragma unroll
     for (int i = 0; i < size; ++i)
-      values[i] = widened(stored.values[i]);
+      values[i] = capped(widened(stored.values[i]));
+  }
+  SHARDC_DEVICE C one(Count i) const { return capped(widened(logits[i])); }
+  SHARDC_DEVICE C capped(C logit) const {
+    return softcap == 0 ? logit : softcap * hyperbolicTangent(logit / softcap);
+  }
+  /// What a softcap's derivative is, by what it has left.
+  SHARDC_DEVICE C slope(C logit) const {
+    C bounded = logit / softcap;
+    return softcap == 0 ? 1 : 1 - bounded * bounded;
   }
 };
 
@@ -90,12 +100,13 @@ SHARDC_DEVICE void writeGradient(const Row<T> &row, T *gradient, Count label,
   constexpr int size = Row<T>::size;
   auto slope = [&](C logit, Count i) {
     C probability = exponential(logit - shift) * scale;
-    return i == label ? probability - factor : probability;
+    C result = i == label ? probability - factor : probability;
+    return row.softcap == 0 ? result : result * row.slope(logit);
   };
   Count threads = threadsOfBlock();
   for (Count i = row.packs * size + threadOfBlock(); i < row.classes;
        i += threads)
-    round(slope(widened(row.logits[i]), i), gradient[i]);
+    round(slope(row.one(i), i), gradient[i]);
   // Backwards: what was read last is still near.
   Count last = row.packs - 1 - threadOfBlock();
   for (Count pack = last; pack >= 0; pack -= threads) {
@@ -122,7 +133,7 @@ SHARDC_INLINE void crossEntropyRow(const CrossEntropyParameters &with,
               with.gradient
                   ? with.gradient + number * with.gradientStride * sizeof(T)
                   : 0;
-  Row<T> row(logits, gradient, classes);
+  Row<T> row(logits, gradient, classes, C(with.softcap));
   Count thread = threadOfBlock(), threads = threadsOfBlock();
   Count label = labelOf(with.labels, with.firstRow + number);
   if (label == noLabel) {
@@ -133,7 +144,7 @@ SHARDC_INLINE void crossEntropyRow(const CrossEntropyParameters &with,
     return;
   }
   // Read before other threads write the gradient to its place.
-  C own = widened(row.logits[label]);
+  C own = row.one(label);
   ExponentialSum<C> sum;
   bool isBeaten = !(own == own);
   for (Count pack = thread; pack < row.packs; pack += threads) {
@@ -145,7 +156,7 @@ SHARDC_INLINE void crossEntropyRow(const CrossEntropyParameters &with,
         isBeaten |= beats(values[i], pack * size + i, own, label);
   }
   for (Count i = row.packs * size + thread; i < classes; i += threads) {
-    C value[] = {widened(row.logits[i])};
+    C value[] = {row.one(i)};
     sum.add(value);
     isBeaten |= beats(value[0], i, own, label);
   }

@@ -52,6 +52,7 @@ struct CrossEntropyParameters {
   Address gradient;
   Count gradientStride;
   Address scale, outer;
+  double softcap; // 0: none; else a logit x is softcap * tanh(x / softcap)
 };
 
 /// loss_sum_f64 and loss_sum_f32, by the type of scale and loss: loss = scale *

@@ -150,16 +150,21 @@ template <typename T, typename W = T> struct Fused {
 
 template <typename T, typename W>
 void fusedMatches(int64_t classes, bool transposed, bool withBias,
-                  int64_t chunkRows) {
+                  int64_t chunkRows, double softcap = 0) {
   Fused<T, W> fused(classes, transposed, withBias, chunkRows, 1);
+  fused.arguments.softcap = softcap;
   const double ofLoss = tolerance<ComputeOf<T>>();
   int64_t rows = fused.batch * fused.length;
-  std::vector<double> logits(rows * classes);
+  std::vector<double> logits(rows * classes), slopes(rows * classes, 1);
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t j = 0; j < classes; ++j) {
       double sum = withBias ? number(fused.bias.storage[j]) : 0;
       for (int64_t i = 0; i < fused.features; ++i)
         sum += fused.inputAt(row, i) * fused.weightAt(i, j);
+      if (softcap != 0) {
+        slopes[row * classes + j] = std::pow(std::cosh(sum / softcap), -2);
+        sum = softcap * std::tanh(sum / softcap);
+      }
       logits[row * classes + j] = sum;
     }
   Reference expected = reference(logits, classes, fused.labels, 1, 0.25);
@@ -177,7 +182,8 @@ void fusedMatches(int64_t classes, bool transposed, bool withBias,
       weight(fused.features * classes), bias(classes);
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t j = 0; j < classes; ++j) {
-      double g = expected.gradient[row * classes + j];
+      double g =
+          expected.gradient[row * classes + j] * slopes[row * classes + j];
       bias[j] += g;
       for (int64_t i = 0; i < fused.features; ++i) {
         input[row * fused.features + i] += g * fused.weightAt(i, j);
@@ -201,6 +207,9 @@ TYPED_TEST(CrossEntropyOf, FusedWithLinearMatchesTheDefinition) {
           fusedMatches<T, ComputeOf<T>>(classes, transposed, withBias,
                                         chunkRows);
         }
+  for (double softcap : {0.4, 3.0})
+    for (int64_t chunkRows : {4, 64})
+      fusedMatches<T, T>(33, true, true, chunkRows, softcap);
 }
 
 TYPED_TEST(CrossEntropyOf, FusedHasTheSameBitsForEveryNumberOfThreads) {

@@ -54,7 +54,7 @@ const Case cases[] = {
     Case{2, 20, 33, 4, 2, 8, 8, true, true}.with(1.5, false),
     Case{1, 9, 5, 2, 1, 4, 4, false, false, {1, 1, 9, 5}, true}.with(3, false),
     Case{2, 20, 33, 4, 2, 8, 8, true, true}.with(0, true),
-    Case{1, 40, 20, 2, 2, 24, 24, true, false, {}, false, true, 9}.with(2, true,
+    Case{1, 40, 20, 2, 2, 12, 12, true, false, {}, false, true, 9}.with(2, true,
                                                                         true),
     Case{2, 3, 0, 2, 1, 4, 4}.with(0, true),
     {2, 3, 0, 2, 1, 4, 4}, // nothing to see

@@ -206,6 +206,7 @@ struct LinearCase {
   bool ofInput = true, ofWeight = true, ofBias = false;
   /// Those of weight and bias are float32.
   bool wide = false;
+  double softcap = 0;
 };
 const LinearCase linearCases[] = {
     {{{}, 3}, 2, 1},
@@ -216,7 +217,9 @@ const LinearCase linearCases[] = {
     {{{40}, 130, 0, -100, true}, 65, 8, false, true, true, false, true},
     {{{40}, 130}, 65, 7, true, false, false, true},
     {{{12}, 9}, 5, 5, true, true, false, false, true},
-    {{{12}, 9}, 5, 5, false, true, false, false, false}};
+    {{{12}, 9}, 5, 5, false, true, false, false, false},
+    {{{12}, 9}, 5, 5, false, true, false, false, false, false, 0.6},
+    {{{3, 5}, 33, 1}, 17, 4, true, true, true, true, true, false, 1.5}};
 
 /// Operands, and results in float64.
 struct Linear {
@@ -255,7 +258,7 @@ struct Linear {
     if (label < 0)
       return;
     double u = sumRoundoff(dtype), error = 0;
-    std::vector<double> logits(classes);
+    std::vector<double> logits(classes), slopes(classes, 1);
     for (int64_t c = 0; c < classes; ++c) {
       double size = of.bias ? std::fabs(bias[c]) : 0;
       logits[c] = of.bias ? bias[c] : 0;
@@ -265,6 +268,12 @@ struct Linear {
         size += std::fabs(term);
       }
       double rounding = rounds ? roundoff(dtype) * std::fabs(logits[c]) : 0;
+      if (of.softcap != 0) {
+        // A tanh, and a scale before and behind it.
+        slopes[c] = 1 / std::pow(std::cosh(logits[c] / of.softcap), 2);
+        logits[c] = of.softcap * std::tanh(logits[c] / of.softcap);
+        size += 8 * of.softcap;
+      }
       error = std::max(error, double(features + 2) * u * size + rounding);
     }
     Row values(logits.data(), classes, error, u);
@@ -272,6 +281,9 @@ struct Linear {
     for (int64_t c = 0; c < classes; ++c) {
       double slope = values.gradient(c, label, scale[0]);
       double off = values.gradientError(c, scale[0]);
+      if (of.softcap != 0)
+        off += std::fabs(slope) * 2 * error / of.softcap;
+      slope *= slopes[c];
       if (rounds) // the least float16 is 2^-24
         off += roundoff(dtype) * std::fabs(slope) +
                (dtype == plan::FLOAT16 ? 0x1p-25 : 0);
@@ -302,6 +314,7 @@ struct Linear {
     entry.transposeWeight = of.transposeWeight;
     entry.loss = bench.room(scale.dtype, {});
     entry.chunkRows = of.chunkRows;
+    entry.softcap = of.softcap;
     plan::DType sums = of.wide ? sumType(dtype) : dtype;
     if (of.ofInput)
       entry.inputGradient = bench.room(dtype, input.shape, layout(input));

@@ -106,6 +106,8 @@ ARCHITECTURES = {
                   dict(query_pre_attn_scalar=8, sliding_window=8, **HEADS)),
     "Gemma 3": hf("Gemma3ForCausalLM", "Gemma3TextConfig",
                   dict(query_pre_attn_scalar=8, sliding_window=8, **HEADS)),
+    "GPT-OSS": hf("GptOssForCausalLM", "GptOssConfig", dict(
+        num_local_experts=4, num_experts_per_tok=2, sliding_window=8, **HEADS)),
     "Phi-3": hf("Phi3ForCausalLM", "Phi3Config", dict(pad_token_id=0, **GROUPED)),
     "GPT-2": hf("GPT2LMHeadModel", "GPT2Config", dict(**GPT2, **GPT2_IDS), GPT2_DRY),
     "GPT-NeoX": hf("GPTNeoXForCausalLM", "GPTNeoXConfig", TEXT,
