@@ -1,5 +1,4 @@
-// Attention without an S x S tensor, and rotary positions. Layout: [batch, sequence, heads,
-// head_dim].
+// Attention without an S x S tensor. Layout: [batch, sequence, heads, head_dim].
 #ifndef SHARDC_FRONTEND_NN_OPS_ATTENTION_TD
 #define SHARDC_FRONTEND_NN_OPS_ATTENTION_TD
 include "frontend/nn/NN.td"
@@ -15,8 +14,9 @@ def NN_AttentionOp : NN_ComputeOp<"attention",
     it sees `left` keys before that and `right` behind it, of which -1 is all; `causal` says that
     `right` is 0. With a `softcap` c (not 0) a score x is c tanh(x / c) before the bias is added.
     sinks: [H] of query's type or float32, a score of each head that every row's softmax has beside
-    those of its keys, and that no value belongs to. result: [B, Sq, H, E] of query's type; log_sum_exp: [B, H, Sq], kept for the
-    gradient, in float32 where the query has 16 bits. All else is refused. A row in which everything
+    those of its keys, and that no value belongs to. result: [B, Sq, H, E] of query's type;
+    log_sum_exp: [B, H, Sq], kept for the gradient, in float32 where the query has 16 bits. All else
+    is refused. A row in which everything
     is masked (-inf or false) gives zeros, and zero gradients. Query, key and value have gradients
     (`nn.attention_grad`), and so have sinks: -sum(exp(sink - log_sum_exp) sum(dO O)) of a head's
     rows. A gradient of bias or of log_sum_exp is an error of `nn-differentiate`. Dao et al.,
@@ -44,10 +44,10 @@ def NN_AttentionGradOp : NN_ComputeOp<"attention_grad",
   let description = [{
     With dO the gradient of attention's result O and P the probabilities, which are computed again
     from the scores and log_sum_exp: dP = dO V^T, dS = scale P (dP - sum(dO O)), dV = P^T dO,
-    dQ = dS K, dK = dS^T Q. With a softcap c dS has the factor 1 - tanh^2(x / c) more. Operands and attributes are attention's, with `gradient` and `output`
-    [B, Sq, H, E] of query's type; the results have the types of query, key and value. All else is
-    refused. The gradient of a head that several query heads read is summed in float32 and rounded
-    once. Dao, arXiv:2307.08691.
+    dQ = dS K, dK = dS^T Q. With a softcap c dS has the factor 1 - tanh^2(x / c) more. Operands and
+    attributes are attention's, with `gradient` and `output` [B, Sq, H, E] of query's type; the
+    results have the types of query, key and value. All else is refused. The gradient of a head that
+    several query heads read is summed in float32 and rounded once. Dao, arXiv:2307.08691.
 
     ```mlir
     %dq, %dk, %dv = nn.attention_grad %dy, %q, %k, %v, %y, %log_sum_exp
@@ -67,33 +67,6 @@ def NN_AttentionGradOp : NN_ComputeOp<"attention_grad",
     (`bias` $bias^)? (`key_mask` $key_mask^)? (`sinks` $sinks^)? attr-dict `:`
     functional-type(operands, results)}];
   let hasVerifier = 1;
-}
-def NN_RopeOp : NN_ComputeOp<"rope", [NN_HasGradient, NN_HasKernel]> {
-  let summary = "rotary positions over [B, S, H, D]";
-  let description = [{
-    x * cos + rotate_half(x) * sin, rotate_half(x) = concat(-x[D/2:], x[:D/2]); with `interleaved`
-    the pairs are (0,1), (2,3), ... input [B, S, H, D] with an even D, cos and sin [1 or B, S, D] of
-    floats of any type; the result has the input's type. With `heads` (not 0) the first so many
-    heads rotate, and the others stay as they are. All else is refused: where only some dims rotate,
-    slice them first. With `transposed` it is the linear map's transpose, which is the gradient: dy
-    * cos + rotate_half^T(dy * sin). A gradient of the angles is an error of `nn-differentiate`. Su
-    et al., arXiv:2104.09864.
-
-    ```mlir
-    %y = nn.rope %x, %cos, %sin
-        : (tensor<4x128x8x16xf32>, tensor<1x128x16xf32>, tensor<1x128x16xf32>)
-        -> tensor<4x128x8x16xf32>
-    ```
-  }];
-  let arguments = (ins NN_Float:$input, NN_Float:$cos, NN_Float:$sin, UnitAttr:$interleaved,
-    UnitAttr:$transposed, DefaultValuedAttr<I64Attr, "0">:$heads);
-  let results = (outs NN_Float:$result);
-  let assemblyFormat = "$input `,` $cos `,` $sin attr-dict `:` functional-type(operands, $result)";
-  let hasVerifier = 1;
-  let extraClassDeclaration = [{
-    /// Heads that rotate.
-    int64_t getRotatedHeads();
-  }];
 }
 
 #endif

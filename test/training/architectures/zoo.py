@@ -108,6 +108,10 @@ ARCHITECTURES = {
                   dict(query_pre_attn_scalar=8, sliding_window=8, **HEADS)),
     "GPT-OSS": hf("GptOssForCausalLM", "GptOssConfig", dict(
         num_local_experts=4, num_experts_per_tok=2, sliding_window=8, **HEADS)),
+    "Command R": hf("CohereForCausalLM", "CohereConfig",
+                    dict(pad_token_id=0, bos_token_id=1, eos_token_id=2, **TEXT)),
+    "Granite": hf("GraniteForCausalLM", "GraniteConfig",
+                  dict(logits_scaling=8.0, attention_multiplier=0.25, **GROUPED)),
     "Phi-3": hf("Phi3ForCausalLM", "Phi3Config", dict(pad_token_id=0, **GROUPED)),
     "GPT-2": hf("GPT2LMHeadModel", "GPT2Config", dict(**GPT2, **GPT2_IDS), GPT2_DRY),
     "GPT-NeoX": hf("GPTNeoXForCausalLM", "GPTNeoXConfig", TEXT,
