@@ -217,7 +217,9 @@ def start_module(path, verbosity, kernel_cache=KERNEL_CACHE):
 
 def says(path, word):
     """Whether a file of tests says of itself that it MEASURES times, and so has the machine for
-    itself, or that it is LONG: takes a minute of a processor or more, and so begins early."""
+    itself; that it WAITS for seconds, of which it says how many they may be, and so has others of
+    that kind beside it alone; or that it is LONG: takes a minute of a processor or more, and so
+    begins early."""
     return f"\n{word} = True\n" in open(path).read()
 
 
@@ -233,10 +235,11 @@ def run_jobs(jobs, workers, counts):
 
 
 def run_together(kinds, verbosity, counts):
-    """Programs of gtest and files of unittest, whatever their kind; then, one by one, files whose
-    tests measure. Programs wait for most of their time, so there is one process more than cores."""
+    """Programs of gtest and files of unittest, whatever their kind; then files whose tests wait,
+    and one by one those that measure. Programs wait for most of their time, so there is one process
+    more than cores."""
     cores = os.cpu_count() or 1
-    jobs, alone = [], []
+    jobs, waiting, alone = [], [], []
     if "gtest" in kinds:
         jobs += [
             ("gtest", start_gtests, program, shard, cores)
@@ -253,9 +256,12 @@ def run_together(kinds, verbosity, counts):
     for kind, path in sorted(paths, key=order, reverse=True):
         if says(path, "MEASURES"):
             alone.append((kind, start_module, path, verbosity, ""))
+        elif says(path, "WAITS"):
+            waiting.append((kind, start_module, path, verbosity, ""))
         else:
             jobs.append((kind, start_module, path, verbosity))
     run_jobs(jobs, cores + 1, counts)
+    run_jobs(waiting, cores + 1, counts)
     run_jobs(alone, 1, counts)
 
 

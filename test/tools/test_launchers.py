@@ -15,7 +15,7 @@ import two_hosts
 from slurm import Cluster
 
 # What takes how long is part of it.
-MEASURES = True
+WAITS = True
 LAUNCHED = os.path.join(os.path.abspath(os.environ.get("SHARDC_BUILD", "build")), "bin/launched")
 HERE = os.path.dirname(os.path.abspath(__file__))
 PATH = os.environ["PATH"] + ":/usr/sbin:/sbin"

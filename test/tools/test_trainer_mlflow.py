@@ -16,7 +16,7 @@ import urllib.request
 from tool_test import MODELS, SHARDC, ToolTest, run
 
 # What takes how long is part of it.
-MEASURES = True
+WAITS = True
 MODEL = os.path.join(MODELS, "gpt2-tiny")
 STAND_IN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mlflow_stand_in.py")
 # Seconds that a run waits for a server at its end, where a test has no use for the usual ones.

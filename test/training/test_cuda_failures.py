@@ -18,7 +18,7 @@ from emulated_cuda import emulated
 from reference import models
 
 # What takes how long is part of it.
-MEASURES = True
+WAITS = True
 TIMES = os.environ.get("SHARDC_TEST_FAILURES")
 SECONDS = 10  # in which all others have to end
 THREADS = ("--nproc-per-node", 1)

@@ -20,7 +20,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from cable import Cable
 
 # What takes how long is part of it.
-MEASURES = True
+WAITS = True
 OTHERS = re.compile(r"(SLURM|PMI|OMPI|MPI|RANK|WORLD|LOCAL|MASTER|SHARDC_PROCESS|NUM_NODES|NODE)")
 RUN = ("--data", "synthetic:1", "--lr", "1e-3")
 ENDLESS = (*RUN, "--steps", 100_000_000)

@@ -14,8 +14,8 @@ struct HeadsView {
 };
 
 /// softmax(capped(scale * query key^T) + bias, masked) value;
-/// frontend/nn/ops/Attention.td says what it means. Query head h reads head h / headsPerGroup of keys and
-/// values.
+/// frontend/nn/ops/Attention.td says what it means. Query head h reads head h /
+/// headsPerGroup of keys and values.
 struct AttentionParameters {
   HeadsView query, key, value;
   HeadsView output;  // written forward, read backward
@@ -33,8 +33,9 @@ struct AttentionParameters {
   Count valueDim;        // of values and outputs
   Count before, span;    // query i sees `span` keys from i + before on
   double scale, softcap; // of 0: there is none
-  // Of a softcap, what matrix units' kernels have no registers for.
-  float narrowCap, capInverse, capExponent; // its 1 / c, and 2 log2(e) / c
+  // A softcap c, 1 / c, and 2 log2(e) scale / c, for the kernels with matrix
+  // units, which have no registers to find them in.
+  float narrowCap, capInverse, capExponent;
 };
 
 /// The gradients of query, key and value. What follows from a row of scores alone

@@ -71,7 +71,9 @@ TEST_P(GradientNormConformance, IsTheSumOfPowers) {
   for (const std::vector<int64_t> &of : sizes)
     for (plan::DType dtype : floatTypes)
       for (Norm norm : {Norm::One, Norm::Two, Norm::Inf})
-        for (int64_t width : {1, 2, 3, 100000})
+        for (int64_t width : {1, 2, 3, 100000}) {
+          if (of[0] > 1000 && width != 3)
+            continue; // one way over many blocks of threads is enough
           onDevice([&](Bench &bench) {
             SCOPED_TRACE(testing::Message()
                          << of[0] << " of " << plan::DType_Name(dtype)
@@ -96,6 +98,7 @@ TEST_P(GradientNormConformance, IsTheSumOfPowers) {
             bench.expect(chainedNormOf(bench, tensors, rows, norm),
                          powerSum(gradients, norm), "result of parts");
           });
+        }
 }
 
 TEST_P(GradientNormConformance, WhatIsNotFiniteStaysVisible) {
