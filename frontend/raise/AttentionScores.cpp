@@ -1,6 +1,8 @@
 // Scores are read backwards, from the softmax.
 #include "frontend/raise/AttentionScores.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace shardc;
 using namespace shardc::raise;
@@ -115,7 +117,7 @@ bool ScoresChain::walk(Value value) {
       scale *= scaleOf(op);
       value = scaled;
     } else if (auto tanh = dyn_cast<nn::TanhOp>(op);
-               tanh && softcap == 0 && scale > 0) {
+               tanh && softcap == 0 && scale > 0 && std::isfinite(scale)) {
       softcap = scale;
       value = tanh.getInput();
     } else if (softcap != 0) {

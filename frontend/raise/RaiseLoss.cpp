@@ -4,6 +4,8 @@
 #include "frontend/raise/Match.h"
 #include "frontend/raise/Raise.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace shardc;
 using namespace shardc::raise;
@@ -156,7 +158,8 @@ std::optional<Head> matchHead(Value logits) {
     } else if (Value scaled = behindScale(op)) {
       scale *= scaleOf(op);
       logits = scaled;
-    } else if (isa<nn::TanhOp>(op) && softcap == 0 && scale > 0) {
+    } else if (isa<nn::TanhOp>(op) && softcap == 0 && scale > 0 &&
+               std::isfinite(scale)) {
       softcap = scale;
       logits = op->getOperand(0);
     } else {

@@ -143,3 +143,18 @@ func.func @scores_of_each_query_are_no_sinks(%q: tensor<2x4x2x8xf32>, %k: tensor
   %16 = nn.transpose %15 [0, 2, 1, 3] : (tensor<2x2x4x8xf32>) -> tensor<2x4x2x8xf32>
   return %16 : tensor<2x4x2x8xf32>
 }
+
+// CHECK-LABEL: @a_softcap_is_finite
+// CHECK-NOT: nn.attention
+// CHECK: nn.tanh
+// CHECK-NOT: nn.attention
+// CHECK: return
+func.func @a_softcap_is_finite(%q: tensor<2x2x4x8xf32>, %k: tensor<2x2x8x4xf32>, %v: tensor<2x2x4x8xf32>) -> tensor<2x2x4x8xf32> {
+  %0 = nn.matmul %q, %k : (tensor<2x2x4x8xf32>, tensor<2x2x8x4xf32>) -> tensor<2x2x4x4xf32>
+  %1 = nn.tanh %0 : tensor<2x2x4x4xf32>
+  %2 = nn.constant dense<0x7F800000> : tensor<2x2x4x4xf32>
+  %3 = nn.mul %1, %2 : tensor<2x2x4x4xf32>
+  %4 = nn.softmax %3 : tensor<2x2x4x4xf32>
+  %5 = nn.matmul %4, %v : (tensor<2x2x4x4xf32>, tensor<2x2x4x8xf32>) -> tensor<2x2x4x8xf32>
+  return %5 : tensor<2x2x4x8xf32>
+}

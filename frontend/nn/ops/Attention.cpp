@@ -46,10 +46,8 @@ template <typename Op> static LogicalResult verifyAttention(Op op) {
   if (op.getCausal() && int64_t(op.getRight()) != -1)
     return op.emitOpError("expects no right where it is causal, got ")
            << op.getRight();
-  if (const APFloat &cap = op.getSoftcap(); !cap.isFinite() || cap.isNegative())
-    return op.emitOpError("expects softcap to be 0, which is none, or a "
-                          "positive number, got ")
-           << cap.convertToDouble();
+  if (failed(expectSoftcap(op, op.getSoftcap())))
+    return failure();
   if (Value mask = op.getKeyMask())
     if (failed(expectShape(op, "key_mask", mask, {query[0], key[1]})))
       return failure();

@@ -70,10 +70,8 @@ template <typename Op> static LogicalResult verifyLinearCrossEntropy(Op op) {
       failed(expectSum(op, "scale", op.getScale(), op.getInput())) ||
       failed(expectSum(op, "loss", op.getLoss(), op.getInput())))
     return failure();
-  if (const APFloat &cap = op.getSoftcap(); !cap.isFinite() || cap.isNegative())
-    return op.emitOpError("expects softcap to be 0, which is none, or a "
-                          "positive number, got ")
-           << cap.convertToDouble();
+  if (failed(expectSoftcap(op, op.getSoftcap())))
+    return failure();
   return op.getBias() ? expectType(op, "bias", op.getBias(), {classes}, element)
                       : success();
 }

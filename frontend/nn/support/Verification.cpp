@@ -110,4 +110,12 @@ int64_t product(ArrayRef<int64_t> sizes) {
   return result;
 }
 
+LogicalResult expectSoftcap(Operation *op, const APFloat &softcap) {
+  if (softcap.isFinite() && !softcap.isNegative())
+    return success();
+  return op->emitOpError("expects softcap to be 0, which is none, or a "
+                         "positive number, got ")
+         << softcap.convertToDouble();
+}
+
 } // namespace shardc::nn

@@ -64,6 +64,10 @@ llvm::SmallVector<int64_t> rowShape(mlir::Value value);
 /// Product of sizes.
 int64_t product(llvm::ArrayRef<int64_t> sizes);
 
+/// 0, which is none, or a positive number.
+llvm::LogicalResult expectSoftcap(mlir::Operation *op,
+                                  const llvm::APFloat &softcap);
+
 } // namespace shardc::nn
 
 #endif
