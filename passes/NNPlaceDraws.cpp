@@ -19,19 +19,22 @@ struct Site {
   nn::Drawing first; ///< forward's, whose numbers the others have
 };
 
+/// The last name: where a dropout became part of another op, it is its own.
 std::string nameOf(Operation *op) {
   std::string name;
   op->getLoc()->walk([&](Location location) {
-    if (auto named = dyn_cast<NameLoc>(location); named && name.empty())
+    if (auto named = dyn_cast<NameLoc>(location))
       name = named.getName().str();
-    return name.empty() ? WalkResult::advance() : WalkResult::interrupt();
+    return WalkResult::advance();
   });
   return name;
 }
 
 int64_t strideOf(nn::Drawing op, const SampleStrides &samples) {
   if (!op.samplesComeFirst())
-    return op.sampledLike() ? samples.strideOf(op.sampledLike()) : 0;
+    return op.sampledLike() ? op.drawnStride(samples.strideOf(op.sampledLike()),
+                                             samples.samples())
+                            : 0;
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
   int64_t count = samples.samples();
   return count > 0 && type.getRank() > 0 && type.getDimSize(0) == count
@@ -40,7 +43,8 @@ int64_t strideOf(nn::Drawing op, const SampleStrides &samples) {
 }
 
 SmallVector<nn::Drawing> drawingsOf(func::FuncOp function) {
-  return llvm::to_vector(function.front().getOps<nn::Drawing>());
+  return llvm::filter_to_vector(function.front().getOps<nn::Drawing>(),
+                                [](nn::Drawing op) { return op.isDrawing(); });
 }
 
 struct NNPlaceDraws : impl::NNPlaceDrawsBase<NNPlaceDraws> {
@@ -52,10 +56,8 @@ struct NNPlaceDraws : impl::NNPlaceDrawsBase<NNPlaceDraws> {
       return signalPassFailure();
     auto [train, eval] = *functions;
     for (nn::Drawing op : drawingsOf(eval))
-      if (op.droppedShare()) {
-        op->getResult(0).replaceAllUsesWith(op.sampledLike());
-        op.erase();
-      }
+      if (op.droppedShare())
+        op.keepAll();
     // An output alone may draw what training does not.
     std::map<int64_t, Site> sites;
     find(train, sites);

@@ -29,13 +29,15 @@ template <typename Op> static step::AttentionSizes sizesOf(Op op) {
 static void attention(nn::AttentionOp op, EntryBuilder &entries) {
   View query = entries.heads(op.getQuery());
   View key = entries.heads(op.getKey()), value = entries.heads(op.getValue());
-  std::optional<View> bias, mask, sinks, logSumExp;
+  std::optional<View> bias, mask, sinks, words, logSumExp;
   if (op.getBias())
     bias = entries.view(op.getBias());
   if (op.getKeyMask())
     mask = entries.contiguous(op.getKeyMask());
   if (op.getSinks())
     sinks = entries.contiguous(op.getSinks());
+  if (op.getWords())
+    words = entries.contiguous(op.getWords());
   View output = entries.allocate(op->getResult(0));
   if (!op.getLogSumExp().use_empty())
     logSumExp = entries.allocate(op->getResult(1));
@@ -44,9 +46,9 @@ static void attention(nn::AttentionOp op, EntryBuilder &entries) {
   entries.emit<step::AttentionOp>(
       entries.ref(query), entries.ref(key), entries.ref(value),
       entries.ref(bias), entries.ref(mask), entries.ref(sinks),
-      entries.ref(output), entries.ref(logSumExp), entries.ref(workspace),
-      op.getScale(), op.getCausal(), op.getLeft(), op.getRight(),
-      op.getSoftcap());
+      entries.ref(words), entries.ref(output), entries.ref(logSumExp),
+      entries.ref(workspace), op.getScale(), op.getCausal(), op.getLeft(),
+      op.getRight(), op.getSoftcap(), op.getSamples(), op.getSampleStride());
 }
 
 static void attentionGrad(nn::AttentionGradOp op, EntryBuilder &entries) {
@@ -55,13 +57,15 @@ static void attentionGrad(nn::AttentionGradOp op, EntryBuilder &entries) {
   View value = entries.heads(op.getValue());
   View output = entries.heads(op.getOutput());
   View logSumExp = entries.contiguous(op.getLogSumExp());
-  std::optional<View> bias, mask, sinks;
+  std::optional<View> bias, mask, sinks, words;
   if (op.getBias())
     bias = entries.view(op.getBias());
   if (op.getKeyMask())
     mask = entries.contiguous(op.getKeyMask());
   if (op.getSinks())
     sinks = entries.contiguous(op.getSinks());
+  if (op.getWords())
+    words = entries.contiguous(op.getWords());
   View queryGradient = entries.allocate(op->getResult(0));
   View keyGradient = entries.allocate(op->getResult(1));
   View valueGradient = entries.allocate(op->getResult(2));
@@ -71,9 +75,10 @@ static void attentionGrad(nn::AttentionGradOp op, EntryBuilder &entries) {
       entries.ref(gradient), entries.ref(query), entries.ref(key),
       entries.ref(value), entries.ref(output), entries.ref(logSumExp),
       entries.ref(bias), entries.ref(mask), entries.ref(sinks),
-      entries.ref(queryGradient), entries.ref(keyGradient),
+      entries.ref(words), entries.ref(queryGradient), entries.ref(keyGradient),
       entries.ref(valueGradient), entries.ref(workspace), op.getScale(),
-      op.getCausal(), op.getLeft(), op.getRight(), op.getSoftcap());
+      op.getCausal(), op.getLeft(), op.getRight(), op.getSoftcap(),
+      op.getSamples(), op.getSampleStride());
 }
 
 void attachAttentionCalls(MLIRContext *context) {

@@ -92,13 +92,15 @@ def Step_AttentionOp : Step_Entry<"attention", [AttrSizedOperandSegments]> {
   let arguments = (ins Step_Reads<Step_View>:$query, Step_Reads<Step_View>:$key,
     Step_Reads<Step_View>:$value, Step_Reads<Optional<Step_View>>:$bias,
     Step_Reads<Optional<Step_View>>:$key_mask, Step_Reads<Optional<Step_View>>:$sinks,
-    Step_Writes<Step_View>:$output, Step_Writes<Optional<Step_View>>:$log_sum_exp,
+    Step_Reads<Optional<Step_View>>:$words, Step_Writes<Step_View>:$output,
+    Step_Writes<Optional<Step_View>>:$log_sum_exp,
     Step_Writes<Step_View>:$workspace, F64Attr:$scale, UnitAttr:$causal,
     DefaultValuedAttr<I64Attr, "-1">:$left, DefaultValuedAttr<I64Attr, "-1">:$right,
-    DefaultValuedAttr<F64Attr, "0.0">:$softcap);
+    DefaultValuedAttr<F64Attr, "0.0">:$softcap, DefaultValuedAttr<I64Attr, "0">:$samples,
+    DefaultValuedAttr<I64Attr, "0">:$sample_stride);
   let assemblyFormat = [{$query `,` $key `,` $value (`bias` $bias^)? (`key_mask` $key_mask^)?
-    (`sinks` $sinks^)? `into` $output (`,` $log_sum_exp^)? `workspace` $workspace attr-dict `:`
-    functional-type(operands, results)}];
+    (`sinks` $sinks^)? (`drawn` $words^)? `into` $output (`,` $log_sum_exp^)?
+    `workspace` $workspace attr-dict `:` functional-type(operands, results)}];
 }
 def Step_AttentionGradOp : Step_Entry<"attention_grad", [AttrSizedOperandSegments]> {
   let summary = "nn.attention_grad";
@@ -119,13 +121,14 @@ def Step_AttentionGradOp : Step_Entry<"attention_grad", [AttrSizedOperandSegment
     Step_Reads<Step_View>:$key, Step_Reads<Step_View>:$value, Step_Reads<Step_View>:$output,
     Step_Reads<Step_View>:$log_sum_exp, Step_Reads<Optional<Step_View>>:$bias,
     Step_Reads<Optional<Step_View>>:$key_mask, Step_Reads<Optional<Step_View>>:$sinks,
-    Step_Writes<Step_View>:$query_gradient, Step_Writes<Step_View>:$key_gradient,
-    Step_Writes<Step_View>:$value_gradient, Step_Writes<Step_View>:$workspace, F64Attr:$scale,
-    UnitAttr:$causal, DefaultValuedAttr<I64Attr, "-1">:$left,
-    DefaultValuedAttr<I64Attr, "-1">:$right, DefaultValuedAttr<F64Attr, "0.0">:$softcap);
+    Step_Reads<Optional<Step_View>>:$words, Step_Writes<Step_View>:$query_gradient,
+    Step_Writes<Step_View>:$key_gradient, Step_Writes<Step_View>:$value_gradient,
+    Step_Writes<Step_View>:$workspace, F64Attr:$scale, UnitAttr:$causal, DefaultValuedAttr<I64Attr, "-1">:$left,
+    DefaultValuedAttr<I64Attr, "-1">:$right, DefaultValuedAttr<F64Attr, "0.0">:$softcap,
+    DefaultValuedAttr<I64Attr, "0">:$samples, DefaultValuedAttr<I64Attr, "0">:$sample_stride);
   let assemblyFormat = [{$gradient `,` $query `,` $key `,` $value `,` $output `,` $log_sum_exp
-    (`bias` $bias^)? (`key_mask` $key_mask^)? (`sinks` $sinks^)? `into` $query_gradient `,`
-    $key_gradient `,` $value_gradient `workspace` $workspace attr-dict `:`
+    (`bias` $bias^)? (`key_mask` $key_mask^)? (`sinks` $sinks^)? (`drawn` $words^)?
+    `into` $query_gradient `,` $key_gradient `,` $value_gradient `workspace` $workspace attr-dict `:`
     functional-type(operands, results)}];
 }
 

@@ -102,5 +102,6 @@ def NN_HasLibraryCall : NN_Trait<"HasLibraryCall">;
 defvar NN_ReadsPositions = DeclareOpInterfaceMethods<NN_PositionReader>;
 // And when it draws.
 defvar NN_Draws = DeclareOpInterfaceMethods<NN_Drawing>;
+defvar NN_MayDraw = DeclareOpInterfaceMethods<NN_Drawing, ["isDrawing", "drawnStride"]>;
 
 #endif

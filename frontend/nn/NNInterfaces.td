@@ -69,20 +69,31 @@ def NN_Drawing : OpInterface<"Drawing"> {
     has the words that a run writes.
   }];
   let methods = [
+    InterfaceMethod<"Returns whether anything is drawn: an op may draw, and not do so.",
+    "bool", "isDrawing", (ins), "", "return true;">,
     InterfaceMethod<"Returns the number of the site.", "int64_t", "drawnSite", (ins)>,
     InterfaceMethod<[{
       Returns the value whose samples those of the result are; null where none says it.
     }],
     "::mlir::Value", "sampledLike", (ins)>,
     InterfaceMethod<[{
+      Returns the stride of the samples in what is drawn, from that in `sampledLike`; 0 where they
+      are not to be found.
+    }],
+    "int64_t", "drawnStride", (ins "int64_t":$stride, "int64_t":$samples), "", "return stride;">,
+    InterfaceMethod<[{
       Returns whether the first dim of the result are a rank's samples, whatever `sampledLike` is.
     }],
     "bool", "samplesComeFirst", (ins)>,
     InterfaceMethod<[{
-      Returns the share that training drops: evaluations have `sampledLike` in place of the result.
-      Null where numbers are drawn, in evaluations too.
+      Returns the share that training drops. Null where numbers are drawn, in evaluations too.
     }],
     "::mlir::FloatAttr", "droppedShare", (ins)>,
+    InterfaceMethod<[{
+      Makes an op that training drops with what evaluations have, in which everything is kept; it
+      may be gone then.
+    }],
+    "void", "keepAll", (ins)>,
     InterfaceMethod<[{
       Gives the op its words, and where its samples lie; what said so until then goes, since a
       kernel is one function for all sites.

@@ -275,7 +275,8 @@ void Attending::asOneOp() {
   if (softcap != 0)
     attributes.push_back(
         emit.named("softcap", emit.attributes().getF64FloatAttr(softcap)));
-  SmallVector<int32_t> segments = {1, 1, 1, bias ? 1 : 0, keyMask ? 1 : 0, 0};
+  SmallVector<int32_t> segments = {
+      1, 1, 1, bias ? 1 : 0, keyMask ? 1 : 0, /*sinks=*/0, /*words=*/0};
   if (bias)
     operands.push_back(bias);
   if (keyMask)

@@ -70,6 +70,9 @@ struct AttentionParts {
   mlir::Value query, key, value, bias, keyMask, sinks;
   double scale = 1, softcap = 0;
   KeyWindow window;
+  /// Of the dropout of its probabilities; null: they are all kept.
+  mlir::FloatAttr rate;
+  mlir::IntegerAttr site;
 };
 /// Its log_sum_exp is of the arithmetic's type.
 nn::AttentionOp createAttention(mlir::OpBuilder &builder,

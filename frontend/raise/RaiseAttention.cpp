@@ -1,5 +1,6 @@
-// softmax(capped(scale q k^T) + mask) v -> nn.attention, whatever the layout:
-// [B, H, S, D], [B*H, S, D], more batch dims, grouped heads repeated by views.
+// dropout(softmax(capped(scale q k^T) + mask)) v -> nn.attention, whatever the
+// layout: [B, H, S, D], [B*H, S, D], more batch dims, grouped heads repeated by
+// views.
 // All is read as views, so q, k, v become views of what made them, in [B, S, H,
 // D].
 #include "frontend/nn/support/NeedsGradient.h"
@@ -38,6 +39,8 @@ Value behindNanGuard(Operation *op) {
 Value behindProbabilities(Operation *op) {
   if (Value guarded = behindNanGuard(op))
     return guarded;
+  if (auto dropout = dyn_cast<nn::DropoutOp>(op))
+    return dropout.getInput();
   return behindFloatCast(op);
 }
 
@@ -96,11 +99,11 @@ std::string windowText(const KeyWindow &window) {
   return text;
 }
 
-std::string cappedText(double softcap) {
+std::string numberText(const char *before, double number) {
   std::string text;
   llvm::raw_string_ostream stream(text);
-  if (softcap != 0)
-    stream << ", scores capped at " << llvm::format("%g", softcap);
+  if (number != 0)
+    stream << before << llvm::format("%g", number);
   return text;
 }
 
@@ -119,8 +122,9 @@ private:
                             ArrayRef<ArrayRef<int64_t>> shapes);
   void build(nn::MatMulOp op, const Operand &q, const Operand &k,
              const Operand &v, const std::optional<Operand> &sink,
-             const ScoresChain &scores, ArrayRef<int64_t> factors, unsigned cut,
-             double scale, PatternRewriter &rewriter) const;
+             const ScoresChain &scores, nn::DropoutOp dropout,
+             ArrayRef<int64_t> factors, unsigned cut, double scale,
+             PatternRewriter &rewriter) const;
 
   MaskCache &cache;
 };
@@ -137,7 +141,8 @@ struct MissSoftmax : OpRewritePattern<nn::SoftmaxOp> {
 
 LogicalResult RaiseAttention::matchAndRewrite(nn::MatMulOp op,
                                               PatternRewriter &rewriter) const {
-  View probabilities = View::of(op.getLhs(), behindProbabilities);
+  SmallVector<Operation *> behind;
+  View probabilities = View::of(op.getLhs(), behindProbabilities, &behind);
   auto softmax = probabilities.base().getDefiningOp<nn::SoftmaxOp>();
   Value input = softmax ? softmax.getInput() : Value();
   WithSink withSink;
@@ -160,6 +165,16 @@ LogicalResult RaiseAttention::matchAndRewrite(nn::MatMulOp op,
                 " and the product stand views "
                 "that do more than divide or join the batch: ",
                 op.getLhs());
+  nn::DropoutOp dropout;
+  for (Operation *each : behind) {
+    auto found = dyn_cast<nn::DropoutOp>(each);
+    if (!found)
+      continue;
+    if (dropout || found.getSamplesFirst() || !found->hasOneUse())
+      return miss("what ", Value(found), " keeps is not drawn for ",
+                  Value(softmax), " and the product alone");
+    dropout = found;
+  }
   ScoresChain scores;
   if (!scores.walk(input))
     return miss("the scores of ", Value(softmax),
@@ -229,7 +244,7 @@ LogicalResult RaiseAttention::matchAndRewrite(nn::MatMulOp op,
                !sink->view.isAllBroadcast(sink->rows())))
     return miss("the last score of ", Value(softmax),
                 " is not one of each head");
-  build(op, q, k, v, sink, scores, factors, cut, scale, rewriter);
+  build(op, q, k, v, sink, scores, dropout, factors, cut, scale, rewriter);
   return success();
 }
 
@@ -264,9 +279,9 @@ unsigned RaiseAttention::chooseCut(const Operand &q, const Operand &k,
 
 void RaiseAttention::build(nn::MatMulOp op, const Operand &q, const Operand &k,
                            const Operand &v, const std::optional<Operand> &sink,
-                           const ScoresChain &scores, ArrayRef<int64_t> factors,
-                           unsigned cut, double scale,
-                           PatternRewriter &rewriter) const {
+                           const ScoresChain &scores, nn::DropoutOp dropout,
+                           ArrayRef<int64_t> factors, unsigned cut,
+                           double scale, PatternRewriter &rewriter) const {
   unsigned count = factors.size(), groups = count;
   // Trailing factors that repeat both keys and values are heads of one group.
   auto repeats = [&](const Operand &operand, unsigned i) {
@@ -304,13 +319,31 @@ void RaiseAttention::build(nn::MatMulOp op, const Operand &q, const Operand &k,
     sinks = nn::CastOp::create(rewriter, location, typeOf(sinks).clone(element),
                                sinks);
   }
-  nn::AttentionOp attention = createAttention(
-      rewriter, location,
-      {query, key, value, mask.bias, mask.keyMask, sinks,
-       exactScale(scale, queryShape[3]), scores.softcap, mask.window});
+  AttentionParts parts{query,
+                       key,
+                       value,
+                       mask.bias,
+                       mask.keyMask,
+                       sinks,
+                       exactScale(scale, queryShape[3]),
+                       scores.softcap,
+                       mask.window,
+                       {},
+                       {}};
+  if (dropout) {
+    // Its name is what a run's --dropout-rate looks for.
+    location = rewriter.getFusedLoc({location, dropout.getLoc()});
+    parts.rate = dropout.getRateAttr();
+    parts.site = dropout.getSiteAttr();
+  }
+  nn::AttentionOp attention = createAttention(rewriter, location, parts);
   if (auto note = remarkRaised(location))
     note << "raised to nn.attention, heads: " + std::to_string(queryShape[2]) +
-                windowText(mask.window) + cappedText(scores.softcap) +
+                windowText(mask.window) +
+                numberText(", scores capped at ", scores.softcap) +
+                (dropout ? numberText(", probabilities dropped at ",
+                                      dropout.getRate()->convertToDouble())
+                         : "") +
                 (sinks ? ", with sinks" : "") +
                 (mask.keyMask ? ", with a mask of keys" : "") +
                 (mask.bias ? ", with a mask that is added to the scores: " +
@@ -345,7 +378,8 @@ LogicalResult MissSoftmax::matchAndRewrite(nn::SoftmaxOp op,
       if (isa<nn::MatMulOp>(user))
         return failure();
       // What stands between them in exports.
-      if (isViewOp(user) || isa<nn::CastOp, nn::SelectOp, nn::IsNanOp>(user))
+      if (isViewOp(user) ||
+          isa<nn::CastOp, nn::SelectOp, nn::IsNanOp, nn::DropoutOp>(user))
         open.push_back(user->getResult(0));
       else if (!isa<nn::NotOp>(user))
         other = user;

@@ -77,7 +77,8 @@ void classify(nn::AttentionOp op, MaskCache &cache) {
       builder, op.getLoc(),
       {op.getQuery(), op.getKey(), op.getValue(), operands.bias,
        operands.keyMask, op.getSinks(), op.getScale().convertToDouble(),
-       op.getSoftcap().convertToDouble(), operands.window});
+       op.getSoftcap().convertToDouble(), operands.window, op.getRateAttr(),
+       op.getSiteAttr()});
   op->replaceAllUsesWith(replacement);
   op->erase();
 }
@@ -95,12 +96,13 @@ nn::AttentionOp raise::createAttention(OpBuilder &builder, Location location,
   const KeyWindow &window = parts.window;
   return nn::AttentionOp::create(
       builder, location, resultType, sumType, parts.query, parts.key,
-      parts.value, parts.bias, parts.keyMask, parts.sinks,
+      parts.value, parts.bias, parts.keyMask, parts.sinks, Value(),
       builder.getF64FloatAttr(parts.scale),
       window.isCausal() ? builder.getUnitAttr() : UnitAttr(),
       builder.getI64IntegerAttr(window.left),
       builder.getI64IntegerAttr(window.isCausal() ? -1 : window.right),
-      builder.getF64FloatAttr(parts.softcap));
+      builder.getF64FloatAttr(parts.softcap), parts.rate, parts.site,
+      IntegerAttr(), IntegerAttr());
 }
 
 void raise::classifyAttentionMasks(func::FuncOp function, MaskCache &cache) {

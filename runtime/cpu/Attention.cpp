@@ -50,6 +50,7 @@ void Forward<S>::block(int64_t batch, int64_t headIndex, int64_t firstRow,
   const T sink = sinkOf<T>(a, headIndex);
   std::fill_n(maximum, rows, sink);
   std::fill_n(sum, rows, T(sink > minusInfinity));
+  DroppedRows<T> dropped(a);
   int64_t group = headIndex / shape.headsPerGroup;
   Head<S> result = head<S>(output, batch, headIndex);
   Head<T> query = loadBlock(head<S>(a.query, batch, headIndex), firstRow, rows,
@@ -88,6 +89,9 @@ void Forward<S>::block(int64_t batch, int64_t headIndex, int64_t firstRow,
       }
       maximum[r] = part.maximum;
       sum[r] += part.sum;
+      if (const T *factors = dropped.factors(batch, headIndex, firstRow + r,
+                                             first, {from, to}))
+        loops.multiply(row + from, factors, to - from);
     }
     Gemm<T> p{};
     p.m = rows, p.n = shape.valueDim, p.k = count;

@@ -32,6 +32,11 @@ struct Attention {
   double softcap = 0; // 0: none
   // Keys before and behind a query's own, i + Sk - Sq, that it sees; -1: all.
   int64_t left = -1, right = -1;
+  // int32 [8]: what drops probabilities, if anything does. Row i of the scores
+  // [B, H, Sq] belongs to sample i / rowStride % samples; samples = 0: all
+  // samples are dropped alike.
+  Tensor words;
+  int64_t samples = 0, rowStride = 0;
 };
 
 /// Bytes of scratch memory per thread; plan.proto has the formulas.

@@ -3,11 +3,15 @@
 #ifndef SHARDC_RUNTIME_CPU_ATTENTIONBLOCKS_H
 #define SHARDC_RUNTIME_CPU_ATTENTIONBLOCKS_H
 
+#include "runtime/base/Threefry.h"
 #include "runtime/cpu/Attention.h"
 #include "runtime/cpu/Gemm.h"
 #include "runtime/cpu/HalfRows.h"
+#include "runtime/simd/Simd.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <limits>
 
 namespace shardc::runtime::cpu {
@@ -103,6 +107,53 @@ template <typename T> T sinkOf(const Attention &a, int64_t head) {
               [&]<typename S>(S) { sink = T(widened(a.sinks.as<S>()[head])); });
   return sink;
 }
+
+/// What a head's rows of probabilities are multiplied with, block by block.
+template <typename T> class DroppedRows {
+public:
+  explicit DroppedRows(const Attention &a)
+      : a(a), words(a.words ? a.words.as<int32_t>() : nullptr) {
+    if (words)
+      scale = std::bit_cast<double>(uint64_t(word(ScaleHigh)) << 32 |
+                                    word(ScaleLow));
+  }
+  explicit operator bool() const { return words; }
+
+  /// Of keys [first, first + count) of a block that begins at `block`; null:
+  /// they are all kept.
+  const T *factors(int64_t batch, int64_t head, int64_t row, int64_t block,
+                   KeyRange within) {
+    if (!words)
+      return nullptr;
+    constexpr int64_t together = 64;
+    const int64_t index =
+        (batch * a.query.shape[2] + head) * a.query.shape[1] + row;
+    const int64_t samples = std::max<int64_t>(a.samples, 1);
+    const int64_t stride = a.samples ? a.rowStride : index + 1;
+    const auto number = static_cast<uint32_t>(
+        index / (stride * samples) * stride + index % stride);
+    const auto sample =
+        a.samples ? word(FirstSample) +
+                        static_cast<uint32_t>(index / stride % samples)
+                  : 0;
+    const int64_t skipped = within.begin / together * together;
+    simd::loops<T>().droppedRow(factorsOfRow.data() + skipped,
+                                {word(Key0), word(Key1) + number, sample,
+                                 words[Threshold] >> 16, scale},
+                                block + skipped, within.end - skipped);
+    return factorsOfRow.data() + within.begin;
+  }
+
+private:
+  uint32_t word(DrawnWord place) const {
+    return static_cast<uint32_t>(words[place]);
+  }
+
+  const Attention &a;
+  const int32_t *words;
+  double scale = 1;
+  std::array<T, keyBlock> factorsOfRow;
+};
 
 /// The bias and the mask of one row of scores, from key `first` on.
 template <typename T> struct RowModifiers {

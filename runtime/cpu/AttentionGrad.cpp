@@ -153,6 +153,7 @@ void Backward<S>::block(int64_t batch, int64_t headIndex, int64_t firstRow,
     delta[r] = T(loops.dot(gradient.row(r), output.row(r), shape.valueDim));
   const Normalizer normalized =
       normalizer(batch, headIndex, firstRow, rows, query, scores, keyRows);
+  DroppedRows<T> dropped(a);
   for (int64_t first = begin; first < end; first += keyBlock) {
     int64_t count = std::min(keyBlock, end - first);
     Head<T> key = loadBlock(head<S>(a.key, batch, group), first, count,
@@ -173,9 +174,15 @@ void Backward<S>::block(int64_t batch, int64_t headIndex, int64_t firstRow,
       loops.probabilityRow(row + from, bias, mask, normalized.shift[r], seen);
       if (normalized.sum[r] != 1)
         loops.scale(row + from, T(1) / normalized.sum[r], seen);
+      const T *factors =
+          dropped.factors(batch, headIndex, firstRow + r, first, {from, to});
+      if (factors)
+        loops.multiply(gradientRow + from, factors, seen);
       loops.softmaxGradientRow(gradientRow + from, row + from, delta[r],
                                T(a.scale),
                                a.softcap != 0 ? slopes.data() : nullptr, seen);
+      if (factors)
+        loops.multiply(row + from, factors, seen);
       for (T *each : {row, gradientRow}) {
         std::fill(each, each + from, T(0));
         std::fill(each + to, each + count, T(0));

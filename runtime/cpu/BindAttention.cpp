@@ -5,8 +5,9 @@
 namespace shardc::runtime::cpu {
 
 static Attention operandsOf(const entry::AttentionOperands &from) {
-  return {from.query, from.key,   from.value,   from.bias, from.keyMask,
-          from.sinks, from.scale, from.softcap, from.left, from.right};
+  return {from.query, from.key,     from.value,    from.bias, from.keyMask,
+          from.sinks, from.scale,   from.softcap,  from.left, from.right,
+          from.words, from.samples, from.rowStride};
 }
 
 Task bind(CpuDevice &device, const entry::Attention &entry) {

@@ -38,9 +38,11 @@ bool canSay(const entry::AttentionOperands &of,
                  dtypeName(of.query.dtype));
     return false;
   }
-  if (of.softcap != 0 || of.sinks) {
+  if (of.softcap != 0 || of.sinks || of.words) {
     why = concat("cuDNN is not asked for ",
-                 of.softcap != 0 ? "a softcap of scores" : "sinks",
+                 of.softcap != 0 ? "a softcap of scores"
+                 : of.sinks      ? "sinks"
+                                 : "dropped probabilities",
                  ": the own kernels compute it");
     return false;
   }

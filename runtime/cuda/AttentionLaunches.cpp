@@ -46,6 +46,9 @@ parametersOf(const entry::AttentionOperands &operands, const Tensor &output,
     to.sinksAreFloat32 = sinks.dtype == plan::FLOAT32;
   }
   const std::vector<int64_t> &query = operands.query.shape;
+  to.words = addressOf(operands.words);
+  to.samples = operands.samples, to.rowStride = operands.rowStride;
+  to.headStride = operands.rowStride / std::max<int64_t>(query[1], 1);
   to.batch = query[0], to.queries = query[1], to.heads = query[2];
   to.headDim = query[3];
   to.keys = operands.key.shape[1];
@@ -81,6 +84,8 @@ static int matrixClass(const entry::AttentionOperands &of,
   // Their gradient of a softcap follows from the score, which has no bias then.
   if (of.softcap != 0 && of.bias)
     return 0;
+  if (of.rowStride % std::max<int64_t>(of.query.shape[1], 1) != 0)
+    return 0;
   int64_t least = 256, most = 0;
   for (const Tensor *each : tensors) {
     if (elementSize(each->dtype) != 2 || !isAligned(*each))
@@ -109,10 +114,13 @@ struct Launches {
     all.push_back({file, kernel + suffixOf(dtype),
                    Grid{unsigned(blocks), threads, sharedBytes}});
   }
-  /// A kernel with matrix units, for so many heads of so many rows.
-  void addMatrix(const std::string &kernel, int dims, int64_t heads,
+  /// A kernel with matrix units, for so many heads of so many rows; `what`: a
+  /// gradient.
+  void addMatrix(bool drops, const char *what, int dims, int64_t heads,
                  int64_t rows, const MatrixBlock &block, int sharedBytes) {
-    add(concat("AttentionMatrix", dims), concat(kernel, dims, "_"),
+    add(concat(drops ? "AttentionDropped" : "AttentionMatrix", dims),
+        concat(drops ? "attention_dropped_" : "attention_matrix_", what, dims,
+               "_"),
         heads * blocksOf(rows, block.rows()), unsigned(block.threads()),
         unsigned(sharedBytes));
   }
@@ -127,7 +135,7 @@ AttentionLaunches<AttentionParameters> launchesOf(const entry::Attention &entry,
   int dims =
       matrixClass(from, {&from.query, &from.key, &from.value, &entry.output});
   if (dims > 0 && matrixForwardBytes(dims) <= mostSharedBytes)
-    launches.addMatrix("attention_matrix_", dims, a.batch * a.heads, a.queries,
+    launches.addMatrix(a.words != 0, "", dims, a.batch * a.heads, a.queries,
                        matrixForward(dims), matrixForwardBytes(dims));
   else
     launches.add("Attention", "attention_",
@@ -178,12 +186,15 @@ launchesOf(const entry::AttentionGrad &entry, int64_t mostSharedBytes) {
   int dims = matrixClass(from, {&from.query, &from.key, &from.value,
                                 &entry.gradient, &entry.queryGradient,
                                 &entry.keyGradient, &entry.valueGradient});
-  if (dims > 0 && std::max(matrixQueryGradientBytes(dims),
-                           matrixKeyGradientBytes(dims)) <= mostSharedBytes) {
-    launches.addMatrix("attention_matrix_key_gradient_", dims, groups, a.keys,
-                       matrixKeyGradient(dims), matrixKeyGradientBytes(dims));
-    launches.addMatrix("attention_matrix_query_gradient_", dims, heads,
-                       a.queries, matrixQueryGradient(dims),
+  const bool drops = a.words != 0;
+  if (dims > 0 &&
+      std::max(matrixQueryGradientBytes(dims),
+               matrixKeyGradientBytes(dims, drops)) <= mostSharedBytes) {
+    launches.addMatrix(drops, "key_gradient_", dims, groups, a.keys,
+                       matrixKeyGradient(dims, drops),
+                       matrixKeyGradientBytes(dims, drops));
+    launches.addMatrix(drops, "query_gradient_", dims, heads, a.queries,
+                       matrixQueryGradient(dims),
                        matrixQueryGradientBytes(dims));
   } else {
     int64_t widest = std::max(a.headDim, a.valueDim);

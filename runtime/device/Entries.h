@@ -63,6 +63,10 @@ struct AttentionOperands {
   double scale = 1, softcap = 0;
   /// Keys before and behind a query's own, i + Sk - Sq, that it sees; -1: all.
   int64_t left = -1, right = -1;
+  Tensor words; // int32 [8]: what drops probabilities, if anything does
+  /// Row i of the scores [B, H, Sq] belongs to sample i / rowStride % samples;
+  /// samples = 0: all samples are dropped alike.
+  int64_t samples = 0, rowStride = 0;
 
   static void visitOperands(auto &self, const auto &visit) {
     visit(self.query, Access::Read, "query");
@@ -71,6 +75,7 @@ struct AttentionOperands {
     visit(self.bias, Access::Read, "bias");
     visit(self.keyMask, Access::Read, "key_mask");
     visit(self.sinks, Access::Read, "sinks");
+    visit(self.words, Access::Read, "words");
   }
 };
 struct Attention {

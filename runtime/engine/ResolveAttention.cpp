@@ -2,6 +2,7 @@
 #include "runtime/engine/Checks.h"
 #include "runtime/engine/Resolve.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace shardc::runtime {
@@ -30,6 +31,7 @@ entry::AttentionOperands resolveOperands(const RankState &state,
   a.bias = SHARDC_RESOLVE_FIELD(state, entry, bias);
   a.keyMask = SHARDC_RESOLVE_FIELD(state, entry, key_mask);
   a.sinks = SHARDC_RESOLVE_FIELD(state, entry, sinks);
+  a.words = SHARDC_RESOLVE_FIELD(state, entry, words);
   a.scale = entry.scale();
   a.softcap = entry.softcap();
   a.left = entry.left();
@@ -65,6 +67,19 @@ entry::AttentionOperands resolveOperands(const RankState &state,
     requireDtypeOrWider(a.sinks, dtype, "sinks");
     requireShape(a.sinks, {q[2]}, "sinks");
     requireContiguous(a.sinks, "sinks");
+  }
+  if (a.words) {
+    const int64_t rows = q[0] * q[2] * q[1], stride = entry.sample_stride();
+    requireDtype(a.words, plan::INT32, "words");
+    requireShape(a.words, {8}, "words");
+    requireContiguous(a.words, "words");
+    a.samples = entry.samples();
+    a.rowStride = stride / std::max<int64_t>(k[1], 1);
+    if (a.samples < 0 || stride < 0 || (a.samples == 0) != (stride == 0) ||
+        stride % std::max<int64_t>(k[1], 1) != 0 ||
+        (a.samples > 0 && rows % (a.samples * a.rowStride) != 0))
+      fail("expects samples that divide ", rows, " rows of ", k[1],
+           " scores, got ", a.samples, " of stride ", stride);
   }
   if (a.keyMask) {
     requireDtype(a.keyMask, plan::BOOL, "key_mask");

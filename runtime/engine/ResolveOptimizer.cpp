@@ -117,9 +117,9 @@ std::optional<entry::Accumulate> resolve(const RankState &state,
     return std::nullopt;
   Tensor sum = state.resolve(entry.accumulator(), "accumulator");
   requireSummable(sum, "accumulator");
+  const bool areFloats = isFloat(sum.dtype) && isFloat(value.dtype);
   if (sum.elements() != value.elements() ||
-      (!isFloat(sum.dtype) || !isFloat(value.dtype)) &&
-          sum.dtype != value.dtype)
+      (!areFloats && sum.dtype != value.dtype))
     fail("expects an accumulator for ", value.describe(), ", got ",
          sum.describe());
   return entry::Accumulate{value, sum};

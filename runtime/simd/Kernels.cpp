@@ -2,6 +2,7 @@
 // SHARDC_SIMD_LEVEL naming the namespace; no code from other headers may be
 // instantiated here, or the linker could pick this file's copy for a processor
 // that cannot run it.
+#include "runtime/simd/DroppedRow.h"
 #include "runtime/simd/Simd.h"
 #include "runtime/simd/SoftmaxRows.h"
 
@@ -413,6 +414,8 @@ constexpr Simd<T> table = {sum<T>,
                            softmaxGradientRow<T>,
                            softcapRow<T>,
                            softcapGradientRow<T>,
+                           droppedRow<T>,
+                           multiply<T>,
                            logSumExp<T>};
 
 template <typename H>

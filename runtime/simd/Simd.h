@@ -46,6 +46,14 @@ struct SgdNumbers {
   bool nesterov;
 };
 
+/// What is drawn for a row of attention's probabilities (docs/randomness.md): the
+/// key for the row, the sample, and what the keys' parts are compared with.
+struct DrawnRow {
+  uint32_t key0, key1, sample;
+  int32_t threshold;
+  double scale; // of what is kept
+};
+
 /// Softmax statistics of a row.
 template <typename T> struct RowSum {
   T maximum; // -inf when every score is
@@ -114,6 +122,14 @@ template <typename T> struct Simd {
   /// logits that softcapRow has left.
   void (*softcapGradientRow)(T *logits, T cap, T shift, T factor,
                              int64_t count);
+
+  /// What probabilities of keys from `first` on, a multiple of 64, are multiplied
+  /// with: the scale, or 0 where they are dropped. Writes up to the next
+  /// multiple of 64 behind `count`.
+  void (*droppedRow)(T *factors, const DrawnRow &row, int64_t first,
+                     int64_t count);
+  /// values[i] *= factors[i].
+  void (*multiply)(T *values, const T *factors, int64_t count);
 
   /// log(sum(exp(logits))) in double. Where `exponentials` is given (it may be
   /// `logits`): exponentials[i] = exp(logits[i] - maximum), and *sum their sum.

@@ -13,7 +13,8 @@ namespace {
 constexpr int64_t mostSharedBytes = 163 << 10;
 
 bool hasMatrixUnits(const auto &of) {
-  return of.launches.back().file.find("Matrix") != std::string_view::npos;
+  return of.launches.back().file.find_first_of("0123456789") !=
+         std::string_view::npos;
 }
 
 /// Returns whether matrix units computed it.
@@ -23,12 +24,13 @@ bool compare(const Case &of, plan::DType dtype) {
                << of.queries << " x " << of.keys << ", heads " << of.heads
                << "/" << of.groups << ", dims " << of.dim << ", " << of.valueDim
                << ", window " << of.left << ", " << of.right() << ", softcap "
-               << of.softcap << ", sinks " << of.sinks);
+               << of.softcap << ", sinks " << of.sinks << ", dropped "
+               << of.drops.rate);
   Problem problem(of, dtype);
   Room query(problem.query, 8), key(problem.key), value(problem.value, 16);
   Room gradient(problem.gradient), stored(problem.stored);
   Room storedSums(problem.storedSums);
-  std::optional<Room> bias, mask, sinks;
+  std::optional<Room> bias, mask, sinks, words;
   entry::Attention forward;
   forward.operands.query = query.tensor;
   forward.operands.key = key.tensor;
@@ -39,6 +41,16 @@ bool compare(const Case &of, plan::DType dtype) {
     forward.operands.keyMask = mask.emplace(problem.mask).tensor;
   if (of.sinks)
     forward.operands.sinks = sinks.emplace(problem.sinks).tensor;
+  if (of.drops.rate != 0) {
+    std::vector<int32_t> drawn = of.drops.words();
+    forward.operands.words =
+        words
+            .emplace(Numbers(plan::INT32, {8},
+                             std::vector<double>(drawn.begin(), drawn.end())))
+            .tensor;
+    forward.operands.samples = of.drops.samples;
+    forward.operands.rowStride = of.drops.rowStride;
+  }
   forward.operands.scale = problem.scale;
   forward.operands.softcap = of.softcap;
   forward.operands.left = of.left, forward.operands.right = of.right();
@@ -93,6 +105,15 @@ TEST(AttentionKernels, ComputeAnyShapeWithoutMatrixUnits) {
            Case{2, 9, 70, 2, 1, 8, 5, true, true}.with(1.5, false),
            Case{1, 5, 9, 2, 1, 32, 32, true, false, {1, 2, 5, 9}}.with(3, true),
            Case{1, 40, 10, 2, 1, 4, 4, true}.with(0, true),
+           // Dropped: by samples of the batch, among the rows, alike, in a
+           // window that begins within a group of keys, and all.
+           Case{2, 33, 70, 2, 1, 3, 5, true, true}.dropped(0.25, 2),
+           Case{1, 60, 33, 2, 2, 32, 32}.dropped(0.1, 3, 20),
+           Case{2, 20, 40, 2, 1, 8, 4}.dropped(0.5, 0),
+           Case{1, 70, 100, 1, 1, 8, 5, true, false, {}, false, 0, 20}
+               .with(2, true)
+               .dropped(0.25, 1),
+           Case{1, 3, 9, 1, 1, 4, 4}.dropped(1, 1),
        })
     for (plan::DType dtype : floatTypes)
       EXPECT_FALSE(compare(of, dtype));
@@ -151,6 +172,18 @@ TEST(AttentionKernels, MultiplyByMatrixUnits) {
            Shape{plan::FLOAT16,
                  Case{1, 20, 30, 2, 2, 64, 64, false, false, {1, 2, 1, 30}}
                      .with(0, true)},
+           // Dropped.
+           Shape{plan::BFLOAT16,
+                 Case{2, 75, 140, 4, 2, 64, 64, true, true}.dropped(0.25, 2)},
+           Shape{plan::FLOAT16,
+                 Case{1, 90, 130, 1, 1, 64, 48, false, false, {}, false, 0, 37}
+                     .with(0, true)
+                     .dropped(0.5, 0)},
+           Shape{plan::FLOAT16,
+                 Case{1, 40, 100, 2, 1, 128, 128, true}.with(2, false).dropped(
+                     0.25, 1)},
+           Shape{plan::BFLOAT16,
+                 Case{4, 35, 70, 1, 1, 192, 136, true}.dropped(0.1, 2)},
        })
     EXPECT_TRUE(compare(of, dtype));
 }

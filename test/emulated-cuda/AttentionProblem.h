@@ -3,6 +3,7 @@
 #define SHARDC_TEST_EMULATEDCUDA_ATTENTIONPROBLEM_H
 
 #include "runtime/base/Tensor.h"
+#include "test/runtime/device/DroppedKeys.h"
 #include "test/runtime/device/HiddenKeys.h"
 #include "test/runtime/device/Numbers.h"
 
@@ -25,12 +26,22 @@ struct Case {
   int64_t left = -1, behind = -1;
   double softcap = 0;
   bool sinks = false;
+  DroppedKeys drops = {};
 
   /// With a softcap (0: without) and perhaps sinks.
   Case with(double cap, bool hasSinks) const {
     Case copy = *this;
     copy.softcap = cap;
     copy.sinks = hasSinks;
+    return copy;
+  }
+  /// With probabilities dropped; `stride`: of samples in rows of scores, 0:
+  /// those of the batch.
+  Case dropped(double rate, int64_t samples, int64_t stride = 0) const {
+    Case copy = *this;
+    copy.drops = {rate, samples, stride ? stride : heads * queries};
+    if (samples == 0)
+      copy.drops.rowStride = 0;
     return copy;
   }
   int64_t right() const { return causal ? 0 : behind; }
@@ -144,6 +155,9 @@ struct Problem {
   static int64_t place(const Numbers &in, int64_t b, int64_t s, int64_t h) {
     return ((b * in.shape[1] + s) * in.shape[2] + h) * in.shape[3];
   }
+  double kept(int64_t b, int64_t h, int64_t i, int64_t j) const {
+    return of.drops.factor((b * of.heads + h) * of.queries + i, j);
+  }
   int64_t group(int64_t h) const { return h / (of.heads / of.groups); }
 
   /// Probabilities of a row, its log_sum_exp, and a softcap's slopes.
@@ -189,7 +203,8 @@ struct Problem {
                   std::isinf(sums) ? 0 : 2 + std::fabs(sums));
     for (int64_t j = 0; j < of.keys; ++j)
       for (int64_t e = 0; e < of.valueDim; ++e) {
-        double term = p[j] * value[place(value, b, j, group(h)) + e];
+        double term =
+            p[j] * kept(b, h, i, j) * value[place(value, b, j, group(h)) + e];
         output.add(place(gradient, b, i, h) + e, term, term);
       }
   }
@@ -203,11 +218,11 @@ struct Problem {
     }
     for (int64_t j = 0; j < of.keys; ++j) {
       int64_t k = place(key, b, j, group(h)), v = place(value, b, j, group(h));
-      double dp = 0, size = deltaSize;
+      double dp = 0, size = deltaSize, factor = kept(b, h, i, j);
       for (int64_t e = 0; e < of.valueDim; ++e) {
-        dp += gradient[g + e] * value[v + e];
-        size += std::fabs(gradient[g + e] * value[v + e]);
-        double term = p[j] * gradient[g + e];
+        dp += factor * gradient[g + e] * value[v + e];
+        size += std::fabs(factor * gradient[g + e] * value[v + e]);
+        double term = p[j] * factor * gradient[g + e];
         valueGradient.add(v + e, term, term);
       }
       double slope = p[j] * (dp - delta) * scale * slopes[j];

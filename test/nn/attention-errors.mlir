@@ -103,3 +103,43 @@ func.func @sinks_are_one_of_each_head(%q: tensor<1x4x2x8xf32>, %s: tensor<3xf32>
   %y, %l = nn.attention %q, %q, %q sinks %s {scale = 1.0 : f64} : (tensor<1x4x2x8xf32>, tensor<1x4x2x8xf32>, tensor<1x4x2x8xf32>, tensor<3xf32>) -> (tensor<1x4x2x8xf32>, tensor<1x2x4xf32>)
   return
 }
+
+// -----
+
+func.func @a_rate_has_a_site(%q: tensor<1x4x2x8xf32>) {
+  // expected-error @below {{expects a rate and a site, or neither}}
+  %y, %l = nn.attention %q, %q, %q {scale = 1.0 : f64, rate = 0.1 : f64} : (tensor<1x4x2x8xf32>, tensor<1x4x2x8xf32>, tensor<1x4x2x8xf32>) -> (tensor<1x4x2x8xf32>, tensor<1x2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @a_rate_is_a_share(%q: tensor<1x4x2x8xf32>) {
+  // expected-error @below {{expects a rate in [0, 1], got 1.5}}
+  %y, %l = nn.attention %q, %q, %q {scale = 1.0 : f64, rate = 1.5 : f64, site = 0 : i64} : (tensor<1x4x2x8xf32>, tensor<1x4x2x8xf32>, tensor<1x4x2x8xf32>) -> (tensor<1x4x2x8xf32>, tensor<1x2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @what_is_drawn_has_no_rate(%q: tensor<1x4x2x8xf32>, %w: tensor<8xi32>) {
+  // expected-error @below {{expects words or a rate, got both}}
+  %y, %l = nn.attention %q, %q, %q drawn %w {scale = 1.0 : f64, rate = 0.5 : f64, site = 0 : i64} : (tensor<1x4x2x8xf32>, tensor<1x4x2x8xf32>, tensor<1x4x2x8xf32>, tensor<8xi32>) -> (tensor<1x4x2x8xf32>, tensor<1x2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @samples_have_whole_rows(%q: tensor<1x4x2x8xf32>, %w: tensor<8xi32>) {
+  // expected-error @below {{expects samples that have rows of 4 keys, got a stride of 2}}
+  %y, %l = nn.attention %q, %q, %q drawn %w {scale = 1.0 : f64, samples = 2 : i64, sample_stride = 2 : i64} : (tensor<1x4x2x8xf32>, tensor<1x4x2x8xf32>, tensor<1x4x2x8xf32>, tensor<8xi32>) -> (tensor<1x4x2x8xf32>, tensor<1x2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @samples_divide_scores(%q: tensor<1x4x2x8xf32>, %w: tensor<8xi32>) {
+  // expected-error @below {{expects elements that 3 samples of stride 4 divide, got 32}}
+  %y, %l = nn.attention %q, %q, %q drawn %w {scale = 1.0 : f64, samples = 3 : i64, sample_stride = 4 : i64} : (tensor<1x4x2x8xf32>, tensor<1x4x2x8xf32>, tensor<1x4x2x8xf32>, tensor<8xi32>) -> (tensor<1x4x2x8xf32>, tensor<1x2x4xf32>)
+  return
+}

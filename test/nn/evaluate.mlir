@@ -216,6 +216,14 @@ func.func @drops(%x: tensor<2x3xf32> {test.values = dense<[[1.0, 2.0, 3.0], [4.0
   return %y, %one, %u : tensor<2x3xf32>, tensor<2x3xf32>, tensor<3x2xf32>
 }
 
+// Of equal probabilities, by numpy (attention_factors there): the same words, two samples of two rows of three keys.
+// CHECK-LABEL: @drops_probabilities
+// CHECK: dense<{{\[\[\[\[}}2.000000e+00, 2.000000e+00, 0.000000e+00]], {{\[\[}}0.000000e+00, 0.000000e+00, 0.000000e+00]]], {{\[\[\[}}0.000000e+00, 0.000000e+00, 2.000000e+00]], {{\[\[}}0.000000e+00, 2.000000e+00, 2.000000e+00]]]]>
+func.func @drops_probabilities(%q: tensor<2x2x1x1xf32> {test.values = dense<0.0> : tensor<2x2x1x1xf32>}, %k: tensor<2x3x1x1xf32> {test.values = dense<0.0> : tensor<2x3x1x1xf32>}, %v: tensor<2x3x1x3xf32> {test.values = dense<[[[[3.0, 0.0, 0.0]], [[0.0, 3.0, 0.0]], [[0.0, 0.0, 3.0]]], [[[3.0, 0.0, 0.0]], [[0.0, 3.0, 0.0]], [[0.0, 0.0, 3.0]]]]> : tensor<2x3x1x3xf32>}, %words: tensor<8xi32> {test.values = dense<[7, 3, 4, 0, 0, 1073741824, 0, 0]> : tensor<8xi32>}) -> tensor<2x2x1x3xf32> {
+  %y, %l = nn.attention %q, %k, %v drawn %words {scale = 1.0 : f64, samples = 2 : i64, sample_stride = 6 : i64} : (tensor<2x2x1x1xf32>, tensor<2x3x1x1xf32>, tensor<2x3x1x3xf32>, tensor<8xi32>) -> (tensor<2x2x1x3xf32>, tensor<2x1x2xf32>)
+  return %y : tensor<2x2x1x3xf32>
+}
+
 // Numbers of the same words, by numpy.
 // CHECK-LABEL: @draws
 // CHECK-DAG: dense<{{\[\[}}0.78245{{[0-9]*}}, 0.38186{{[0-9]*}}, 0.69686{{[0-9]*}}], [0.42904{{[0-9]*}}, 0.79192{{[0-9]*}}, 0.12920{{[0-9]*}}]]>

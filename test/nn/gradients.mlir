@@ -453,6 +453,13 @@ func.func @dropout(%x: tensor<2x3x4xf64>) -> tensor<2x3x4xf64> {
   return %y : tensor<2x3x4xf64>
 }
 
+func.func @dropped_attention(%q: tensor<2x3x4x2xf64>, %k: tensor<2x5x2x2xf64>, %v: tensor<2x5x2x3xf64>, %sinks: tensor<4xf64>) -> tensor<2x3x4x3xf64> {
+  %words = nn.constant dense<[5, 3, 4, -1073741824, 1431655765, 1073042773, 0, 0]> : tensor<8xi32>
+  %y, %l = nn.attention %q, %k, %v sinks %sinks drawn %words {scale = 0.9 : f64, causal, softcap = 2.0 : f64, samples = 2 : i64, sample_stride = 60 : i64}
+    : (tensor<2x3x4x2xf64>, tensor<2x5x2x2xf64>, tensor<2x5x2x3xf64>, tensor<4xf64>, tensor<8xi32>) -> (tensor<2x3x4x3xf64>, tensor<2x4x3xf64>)
+  return %y : tensor<2x3x4x3xf64>
+}
+
 // What is drawn depends on nothing.
 func.func @draw(%x: tensor<2x3x4xf64>) -> tensor<2x3x4xf64> {
   %words = nn.constant dense<[5, 3, 4, 0, 0, 0, 0, 0]> : tensor<8xi32>

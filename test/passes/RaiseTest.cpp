@@ -98,6 +98,9 @@ protected:
     OwningOpRef<ModuleOp> raised = module.clone();
     run(*raised, "nn-raise");
     for (auto function : module.getOps<func::FuncOp>()) {
+      // What is not drawn yet has no value.
+      if (!function.front().getOps<nn::DropoutOp>().empty())
+        continue;
       auto after = raised->lookupSymbol<func::FuncOp>(function.getSymName());
       // Exporters round constants to float32; raising undoes it.
       EXPECT_LT(distance(evaluate(function), evaluate(after)), 2e-6)

@@ -92,3 +92,26 @@ func.func @train(%x: tensor<4x3x2xf32> {nn.role = "input"}) -> (tensor<3x4x2xf32
 
 // expected-error @below {{expects functions @train and @eval}}
 module {}
+
+// -----
+
+// Probabilities of attention: samples of queries are those of rows of scores, in a batch or among its positions; the name
+// is that of the dropout, which is the last of those that became the op; evaluations keep all.
+// CHECK: module attributes {nn.sites = [{name = "drop", rate = 1.000000e-01 : f64}, {name = "other", rate = 5.000000e-01 : f64}]}
+// CHECK-LABEL: func.func @eval
+// CHECK: nn.attention %arg0, %arg0, %arg0 {scale = 1.000000e+00 : f64} :
+// CHECK-LABEL: func.func @train
+// CHECK: nn.attention %arg0, %arg0, %arg0 drawn %{{[a-z0-9]+}} {sample_stride = 18 : i64, samples = 4 : i64, scale = 1.000000e+00 : f64}
+// CHECK: nn.attention {{.*}} drawn %{{[a-z0-9]+}} {sample_stride = 21 : i64, samples = 4 : i64, scale = 1.000000e+00 : f64}
+// CHECK: nn.attention_grad {{.*}} drawn %{{[a-z0-9]+}} {sample_stride = 18 : i64, samples = 4 : i64, scale = 1.000000e+00 : f64}
+func.func @eval(%x: tensor<4x3x2x5xf32> {nn.role = "input"}) -> tensor<4x3x2x5xf32> {
+  %y, %l = nn.attention %x, %x, %x {scale = 1.0 : f64, rate = 0.1 : f64, site = 3 : i64} : (tensor<4x3x2x5xf32>, tensor<4x3x2x5xf32>, tensor<4x3x2x5xf32>) -> (tensor<4x3x2x5xf32>, tensor<4x2x3xf32>)
+  return %y : tensor<4x3x2x5xf32>
+}
+func.func @train(%x: tensor<4x3x2x5xf32> {nn.role = "input"}, %k: tensor<1x7x2x5xf32>) -> (tensor<4x3x2x5xf32>, tensor<1x12x2x5xf32>, tensor<4x3x2x5xf32>) {
+  %y, %l = nn.attention %x, %x, %x {scale = 1.0 : f64, rate = 0.1 : f64, site = 3 : i64} : (tensor<4x3x2x5xf32>, tensor<4x3x2x5xf32>, tensor<4x3x2x5xf32>) -> (tensor<4x3x2x5xf32>, tensor<4x2x3xf32>) loc(fused["product", "drop"])
+  %q = nn.reshape %x : (tensor<4x3x2x5xf32>) -> tensor<1x12x2x5xf32>
+  %z, %m = nn.attention %q, %k, %k {scale = 1.0 : f64, rate = 0.5 : f64, site = 4 : i64} : (tensor<1x12x2x5xf32>, tensor<1x7x2x5xf32>, tensor<1x7x2x5xf32>) -> (tensor<1x12x2x5xf32>, tensor<1x2x12xf32>) loc("other")
+  %dq, %dk, %dv = nn.attention_grad %y, %x, %x, %x, %y, %l {scale = 1.0 : f64, rate = 0.1 : f64, site = 3 : i64} : (tensor<4x3x2x5xf32>, tensor<4x3x2x5xf32>, tensor<4x3x2x5xf32>, tensor<4x3x2x5xf32>, tensor<4x3x2x5xf32>, tensor<4x2x3xf32>) -> (tensor<4x3x2x5xf32>, tensor<4x3x2x5xf32>, tensor<4x3x2x5xf32>)
+  return %y, %z, %dq : tensor<4x3x2x5xf32>, tensor<1x12x2x5xf32>, tensor<4x3x2x5xf32>
+}

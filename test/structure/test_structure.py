@@ -82,7 +82,12 @@ ROOMS = {
         "cli": {"base", "flags", "data", "device", "store", "launch", "train"},
     },
 }
-OPEN = {"runtime/plan.pb.h", "runtime/Container.h", "codegen/Target.h"}
+OPEN = {
+    "runtime/plan.pb.h",
+    "runtime/Container.h",
+    "runtime/base/Threefry.h",
+    "codegen/Target.h",
+}
 # Passes ask for traits and interfaces (NN.td, NNInterfaces.td), not for ops. These name several,
 # each for a reason of its own:
 LISTS_OF_OPS = {
@@ -99,6 +104,7 @@ SHARED_WITH_RUNTIME = {
     "runtime/base/ExactSum.h",
     "runtime/base/JsonInHtml.h",
     "runtime/base/SplitMaster.h",
+    "runtime/base/Threefry.h",
     "runtime/cuda/ScoresInMemory.h",
     "runtime/cuda/kernels/CrossEntropyParameters.h",
     "runtime/device/Optimizers.h",

@@ -20,8 +20,8 @@ def initial():
     }
 
 
-def written(nodes, values, dtype, opset, changes=()):
-    """The ONNX file of nodes that make "loss" from "x"; of `changes`, each replaces the node that
+def written(nodes, values, dtype, opset, changes=(), length=LENGTH):
+    """The ONNX file of nodes that make "loss" from "x" [batch, length, features]; of `changes`, each replaces the node that
     gives a value by others."""
     for at, other in changes:
         index = next(i for i, each in enumerate(nodes) if at in each.output)
@@ -29,7 +29,7 @@ def written(nodes, values, dtype, opset, changes=()):
     graph = helper.make_graph(
         nodes,
         "net",
-        [helper.make_tensor_value_info("x", dtype, ["batch", LENGTH, FEATURES])],
+        [helper.make_tensor_value_info("x", dtype, ["batch", length, FEATURES])],
         [helper.make_tensor_value_info("loss", dtype, [])],
         values,
     )
@@ -39,13 +39,14 @@ def written(nodes, values, dtype, opset, changes=()):
 
 
 class DrawnRuns(unittest.TestCase):
-    STEPS = 4
+    STEPS, LENGTH = 4, LENGTH
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.path = lambda name: os.path.join(folder.name, name)
-        self.x = np.random.default_rng(9).standard_normal((GLOBAL * self.STEPS, LENGTH, FEATURES))
+        shape = (GLOBAL * self.STEPS, self.LENGTH, FEATURES)
+        self.x = np.random.default_rng(9).standard_normal(shape)
         np.save(self.path("x.npy"), self.x)
 
     def write(self, content):

@@ -62,6 +62,36 @@ def masks(seed, step, site, rate, samples, shape, axis=0):
     return np.stack([mask(sample) for sample in samples], axis)
 
 
+def attention_factors(key, rate, rows, keys, sample, first_row=0):
+    """What the probabilities of these rows of one sample are multiplied with: keys are drawn for
+    four at a time."""
+    number = np.arange(keys, dtype=np.uint32)
+    draws = number // np.uint32(32) * np.uint32(8) + number % np.uint32(8)
+    part = number % 32 // 8
+    threshold = min(round(rate * 2**32) - 2**31, 2**31 - 1) >> 16
+    scale = 1 / (1 - rate) if rate < 1 else 0.0
+    factors = np.empty((rows, keys))
+    for row in range(rows):
+        of_row = (key[0], (key[1] + first_row + row) & MASK32)
+        first, second = threefry2x32(of_row, (draws, np.uint32(sample)))
+        word = np.where(part < 2, first, second)
+        drawn = np.where(part % 2, word >> 16, word & 0xFFFF).astype(np.uint16).view(np.int16)
+        factors[row] = np.where(drawn >= threshold, scale, 0.0)
+    return factors
+
+
+def attention_masks(seed, step, site, rate, samples, shape):
+    """What the probabilities [heads, queries, keys] of each sample are multiplied with; samples
+    None: of all alike, [batch, heads, queries, keys]."""
+    key, (*outer, keys) = site_key(seed, step, site), shape
+    rows = int(np.prod(outer))
+    if samples is None:
+        return attention_factors(key, rate, rows, keys, 0).reshape(shape)
+    return np.stack(
+        [attention_factors(key, rate, rows, keys, sample).reshape(shape) for sample in samples]
+    )
+
+
 EVALUATION = (1 << 64) - 1  # the step of every evaluation
 
 

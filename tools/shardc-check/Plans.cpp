@@ -88,11 +88,12 @@ static std::optional<Role> roleOf(int kind, const std::string &field) {
       {plan::Entry::kLaunch, "r:inputs w:outputs "},
       {plan::Entry::kGemm,
        "r:a r:b r:bias r:residual w:c w:bias_gradient s:workspace "},
-      {plan::Entry::kAttention, "r:query r:key r:value r:bias r:key_mask "
-                                "r:sinks w:output w:log_sum_exp s:workspace "},
+      {plan::Entry::kAttention,
+       "r:query r:key r:value r:bias r:key_mask "
+       "r:sinks r:words w:output w:log_sum_exp s:workspace "},
       {plan::Entry::kAttentionGrad,
        "r:gradient r:query r:key r:value r:output r:log_sum_exp r:bias "
-       "r:key_mask r:sinks w:query_gradient w:key_gradient "
+       "r:key_mask r:sinks r:words w:query_gradient w:key_gradient "
        "w:value_gradient s:workspace "},
       {plan::Entry::kCrossEntropy,
        "r:logits r:labels r:scale w:loss w:correct s:workspace "},
@@ -345,7 +346,8 @@ bool checkIndices(const plan::Plan &plan, Findings &findings) {
           "input_gradient", "correct",     "weight_gradient",
           "accumulator",    "base",        "kept",
           "direction",      "master",      "norm",
-          "previous",       "sinks",       "parameters"};
+          "previous",       "sinks",       "parameters",
+          "words"};
       for (int i = 0; message && i < message->GetDescriptor()->field_count();
            ++i) {
         const auto *field = message->GetDescriptor()->field(i);

@@ -1,5 +1,6 @@
 // Attention.
 #include "frontend/nn/NN.h"
+#include "frontend/nn/support/DrawnWords.h"
 #include "frontend/nn/support/Formula.h"
 #include "frontend/nn/support/KernelBuilder.h"
 #include "frontend/nn/support/Verification.h"
@@ -8,16 +9,46 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 
 using namespace mlir;
+using namespace shardc;
 using namespace shardc::nn;
 
 //===----------------------------------------------------------------------===//
 // Verify
 //===----------------------------------------------------------------------===//
 
+/// [B, H, Sq, Sk]: what is dropped, if anything is.
+template <typename Op> static SmallVector<int64_t, 4> squareShape(Op op) {
+  ArrayRef<int64_t> query = shapeOf(op.getQuery());
+  return {query[0], query[2], query[1], shapeOf(op.getKey())[1]};
+}
+
+template <typename Op> static LogicalResult verifyDrawing(Op op) {
+  if (op.getRate().has_value() != op.getSite().has_value())
+    return op.emitOpError("expects a rate and a site, or neither");
+  if (op.getRate())
+    if (double rate = op.getRate()->convertToDouble();
+        !(rate >= 0 && rate <= 1))
+      return op.emitOpError("expects a rate in [0, 1], got ") << rate;
+  if (!op.getWords())
+    return success();
+  if (op.getRate())
+    return op.emitOpError("expects words or a rate, got both");
+  SmallVector<int64_t, 4> square = squareShape(op);
+  const int64_t stride = op.getSampleStride();
+  if (failed(expectPlaced(op, op.getWords(), op.getSamples(), stride,
+                          product(square))))
+    return failure();
+  if (square[3] != 0 && stride % square[3] != 0)
+    return op.emitOpError("expects samples that have rows of ")
+           << square[3] << " keys, got a stride of " << stride;
+  return success();
+}
+
 /// What attention and its gradient have in common: query, key, value, bias,
-/// key_mask, sinks, log_sum_exp.
+/// key_mask, sinks, words, log_sum_exp.
 template <typename Op> static LogicalResult verifyAttention(Op op) {
   if (failed(expectRank(op, "query", op.getQuery(), 4)) ||
       failed(expectRank(op, "key", op.getKey(), 4)) ||
@@ -46,7 +77,7 @@ template <typename Op> static LogicalResult verifyAttention(Op op) {
   if (op.getCausal() && int64_t(op.getRight()) != -1)
     return op.emitOpError("expects no right where it is causal, got ")
            << op.getRight();
-  if (failed(expectSoftcap(op, op.getSoftcap())))
+  if (failed(expectSoftcap(op, op.getSoftcap())) || failed(verifyDrawing(op)))
     return failure();
   if (Value mask = op.getKeyMask())
     if (failed(expectShape(op, "key_mask", mask, {query[0], key[1]})))
@@ -60,7 +91,7 @@ template <typename Op> static LogicalResult verifyAttention(Op op) {
   if (failed(expectRank(op, "bias", bias, 4)) ||
       failed(expectTypeOrWide(op, "bias", bias, shapeOf(bias), element)))
     return failure();
-  const int64_t full[4] = {query[0], query[2], query[1], key[1]};
+  SmallVector<int64_t, 4> full = squareShape(op);
   for (int64_t dim = 0; dim < 4; ++dim) {
     const int64_t size = shapeOf(bias)[dim];
     if (size != full[dim] && (size != 1 || dim == 3))
@@ -118,12 +149,15 @@ AttentionOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
       builder, getLoc(), getQuery().getType(), getKey().getType(),
       getValue().getType(), resultGradients[0], getQuery(), getKey(),
       getValue(), getResult(), getLogSumExp(), getBias(), getKeyMask(),
-      getSinks(), getScaleAttr(), getCausalAttr(), getLeftAttr(),
-      getRightAttr(), getSoftcapAttr());
+      getSinks(), getWords(), getScaleAttr(), getCausalAttr(), getLeftAttr(),
+      getRightAttr(), getSoftcapAttr(), getRateAttr(), getSiteAttr(),
+      getSamplesAttr(), getSampleStrideAttr());
   operandGradients[0] = gradients.getQueryGradient();
   operandGradients[1] = gradients.getKeyGradient();
   operandGradients[2] = gradients.getValueGradient();
-  if (getSinks() && needed.back()) {
+  constexpr unsigned sinksOperand = 5;
+  auto [sinks, present] = getODSOperandIndexAndLength(sinksOperand);
+  if (present && needed[sinks]) {
     // A sink's probability, which no value meets: dS = P (0 - sum(dO O)).
     Formula f(builder, getLoc());
     Type sums = elementTypeOf(getLogSumExp());
@@ -136,10 +170,75 @@ AttentionOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
     Value probability =
         f.exp(f.sub(f.broadcast(sink, getLogSumExp()), getLogSumExp()));
     Value ofHeads = f.reduceSum(f.mul(probability, f.neg(delta)), {0, 2});
-    operandGradients.back() = f.cast(f.reshape(ofHeads, shapeOf(getSinks())),
+    operandGradients[sinks] = f.cast(f.reshape(ofHeads, shapeOf(getSinks())),
                                      elementTypeOf(getSinks()));
   }
   return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Site
+//===----------------------------------------------------------------------===//
+
+/// Samples that lie in one of queries' dims lie in the one of scores that it
+/// becomes.
+template <typename Op>
+static int64_t drawnStrideOf(Op op, int64_t stride, int64_t samples) {
+  SmallVector<int64_t, 4> square = squareShape(op);
+  const int64_t dim = shapeOf(op.getQuery())[3], heads = square[1],
+                queries = square[2], keys = square[3];
+  const int64_t position = heads * dim, batch = queries * position;
+  if (stride == 0 || product(square) == 0)
+    return 0;
+  if (stride % batch == 0)
+    return stride / batch * heads * queries * keys;
+  if (stride % position == 0 && batch % (stride * samples) == 0)
+    return stride / position * keys;
+  if (stride % dim == 0 && position % (stride * samples) == 0)
+    return stride / dim * queries * keys;
+  const int64_t elements = product(square);
+  return elements % (samples * keys) == 0 ? elements / samples : 0;
+}
+
+template <typename Op>
+static void placeAt(Op op, Value words, int64_t samples, int64_t stride) {
+  op.getWordsMutable().assign(words);
+  op.removeRateAttr();
+  op.removeSiteAttr();
+  op.setSamples(stride ? samples : 0);
+  op.setSampleStride(stride);
+}
+
+bool AttentionOp::isDrawing() { return getSite().has_value(); }
+int64_t AttentionOp::drawnSite() { return *getSite(); }
+Value AttentionOp::sampledLike() { return getQuery(); }
+int64_t AttentionOp::drawnStride(int64_t stride, int64_t samples) {
+  return drawnStrideOf(*this, stride, samples);
+}
+bool AttentionOp::samplesComeFirst() { return false; }
+FloatAttr AttentionOp::droppedShare() { return getRateAttr(); }
+void AttentionOp::keepAll() {
+  removeRateAttr();
+  removeSiteAttr();
+}
+void AttentionOp::place(Value words, int64_t samples, int64_t stride) {
+  placeAt(*this, words, samples, stride);
+}
+
+bool AttentionGradOp::isDrawing() { return getSite().has_value(); }
+int64_t AttentionGradOp::drawnSite() { return *getSite(); }
+Value AttentionGradOp::sampledLike() { return getQuery(); }
+int64_t AttentionGradOp::drawnStride(int64_t stride, int64_t samples) {
+  return drawnStrideOf(*this, stride, samples);
+}
+bool AttentionGradOp::samplesComeFirst() { return false; }
+FloatAttr AttentionGradOp::droppedShare() { return getRateAttr(); }
+void AttentionGradOp::keepAll() {
+  removeRateAttr();
+  removeSiteAttr();
+}
+void AttentionGradOp::place(Value words, int64_t samples, int64_t stride) {
+  placeAt(*this, words, samples, stride);
 }
 
 //===----------------------------------------------------------------------===//
@@ -180,17 +279,24 @@ template <typename Op> static int64_t attendedPairs(Op op) {
   return pairs * query[0] * query[2];
 }
 
+/// Of one of them, whose key is drawn with three others.
+template <typename Op> static int64_t flopsOfDrawing(Op op) {
+  return op.getWords() || op.getSite() ? flopsOfWords / 4 : 0;
+}
+
 int64_t AttentionOp::flops() {
   // Two products, and a softmax of the scores.
   return attendedPairs(*this) *
-         (2 * shapeOf(getQuery())[3] + 2 * shapeOf(getValue())[3] + 5);
+         (2 * shapeOf(getQuery())[3] + 2 * shapeOf(getValue())[3] + 5 +
+          flopsOfDrawing(*this));
 }
 
 int64_t AttentionGradOp::flops() {
   // The scores again and four products: dV = P^T dO, dP = dO V^T, dQ = dS K, dK
   // = dS^T Q.
   return attendedPairs(*this) *
-         (6 * shapeOf(getQuery())[3] + 4 * shapeOf(getValue())[3] + 8);
+         (6 * shapeOf(getQuery())[3] + 4 * shapeOf(getValue())[3] + 8 +
+          flopsOfDrawing(*this));
 }
 
 //===----------------------------------------------------------------------===//
@@ -200,6 +306,30 @@ int64_t AttentionGradOp::flops() {
 namespace {
 using Floats = HostTensor::Floats;
 
+/// What probabilities are multiplied with, of those that are dropped or kept.
+struct DroppedKeys {
+  RunWords words;
+  Placement placement;
+
+  template <typename Op>
+  DroppedKeys(Op op, const HostTensor &drawn)
+      : words{drawn.toInts()}, placement(op.getSamples(), op.getSampleStride(),
+                                         product(squareShape(op))) {}
+
+  /// Of key j, in the row that begins with element `first`.
+  double factor(int64_t first, int64_t keys, int64_t j) const {
+    using runtime::Bits32;
+    const Bits32 row{static_cast<uint32_t>(placement.numberOf(first) / keys)};
+    const auto key = static_cast<uint32_t>(j);
+    const int part = runtime::drawnPart(
+        runtime::threefry2x32(words[Key0], words[Key1] + row,
+                              Bits32{runtime::drawOfKey(key)},
+                              words.sampleOf(placement, first)),
+        runtime::partOfKey(key));
+    return part >= words.threshold() >> 16 ? words.scale() : 0;
+  }
+};
+
 /// Scores and softmax rows of attention, head by head, on whole rows.
 struct PlainAttention {
   int64_t batch, queries, keys, heads, keyHeads, headDim, valueDim;
@@ -207,6 +337,7 @@ struct PlainAttention {
   SeenKeys seen;
   Floats query, key, value;
   HostTensor bias, keyMask, sinks;
+  std::optional<DroppedKeys> dropped;
 
   /// `next`: the first of the optional operands.
   template <typename Op>
@@ -224,6 +355,8 @@ struct PlainAttention {
       keyMask = *next++;
     if (op.getSinks())
       sinks = *next++;
+    if (op.getWords())
+      dropped.emplace(op, *next);
   }
 
   /// Position of a row of a tensor [B, length, heads, dim].
@@ -278,6 +411,13 @@ struct PlainAttention {
       probability /= sum;
     return largest + std::log(sum);
   }
+  /// What a row of probabilities is multiplied with before it meets values.
+  Floats factors(int64_t b, int64_t h, int64_t i) const {
+    Floats row(keys, 1);
+    for (int64_t j = 0; dropped && j < keys; ++j)
+      row[j] = dropped->factor(((b * heads + h) * queries + i) * keys, keys, j);
+    return row;
+  }
   template <typename Visit> void forEachRow(Visit visit) const {
     for (int64_t b = 0; b < batch; ++b)
       for (int64_t h = 0; h < heads; ++h)
@@ -289,6 +429,9 @@ struct PlainAttention {
 
 LogicalResult AttentionOp::evaluate(ArrayRef<HostTensor> operands,
                                     SmallVectorImpl<HostTensor> &results) {
+  // What is not drawn yet has no value.
+  if (getSite())
+    return failure();
   PlainAttention attention(*this, operands[0], operands[1], operands[2],
                            operands.data() + 3);
   const int64_t dim = attention.valueDim;
@@ -298,10 +441,12 @@ LogicalResult AttentionOp::evaluate(ArrayRef<HostTensor> operands,
     Floats slopes, row = attention.scores(b, h, i, slopes);
     logSumExp[(b * attention.heads + h) * attention.queries + i] =
         PlainAttention::softmax(row);
+    const Floats factors = attention.factors(b, h, i);
     for (int64_t j = 0; j < attention.keys; ++j)
       for (int64_t d = 0; d < dim; ++d)
         output[attention.queryRow(b, i, h) * dim + d] +=
-            row[j] * attention.value[attention.keyRow(b, j, h) * dim + d];
+            row[j] * factors[j] *
+            attention.value[attention.keyRow(b, j, h) * dim + d];
   });
   results.push_back(
       HostTensor::floats(tensorType(getResult()), std::move(output)));
@@ -312,6 +457,8 @@ LogicalResult AttentionOp::evaluate(ArrayRef<HostTensor> operands,
 
 LogicalResult AttentionGradOp::evaluate(ArrayRef<HostTensor> operands,
                                         SmallVectorImpl<HostTensor> &results) {
+  if (getSite())
+    return failure();
   PlainAttention attention(*this, operands[1], operands[2], operands[3],
                            operands.data() + 6);
   const Floats gradient = operands[0].toFloats(),
@@ -322,6 +469,7 @@ LogicalResult AttentionGradOp::evaluate(ArrayRef<HostTensor> operands,
   attention.forEachRow([&](int64_t b, int64_t h, int64_t i) {
     Floats slopes, probabilities = attention.scores(b, h, i, slopes);
     PlainAttention::softmax(probabilities);
+    const Floats factors = attention.factors(b, h, i);
     const int64_t queryRow = attention.queryRow(b, i, h);
     const double *dOut = &gradient[queryRow * valueDim],
                  *out = &output[queryRow * valueDim];
@@ -330,11 +478,12 @@ LogicalResult AttentionGradOp::evaluate(ArrayRef<HostTensor> operands,
       const int64_t keyRow = attention.keyRow(b, j, h);
       const double *value = &attention.value[keyRow * valueDim];
       const double dProbability =
-          std::inner_product(dOut, dOut + valueDim, value, 0.0);
+          factors[j] * std::inner_product(dOut, dOut + valueDim, value, 0.0);
       const double dScore =
           attention.scale * probabilities[j] * (dProbability - dot) * slopes[j];
       for (int64_t d = 0; d < valueDim; ++d)
-        dValue[keyRow * valueDim + d] += probabilities[j] * dOut[d];
+        dValue[keyRow * valueDim + d] +=
+            probabilities[j] * factors[j] * dOut[d];
       for (int64_t d = 0; d < headDim; ++d) {
         dQuery[queryRow * headDim + d] +=
             dScore * attention.key[keyRow * headDim + d];

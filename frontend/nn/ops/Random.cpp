@@ -1,7 +1,7 @@
 // Ops that draw numbers.
 #include "frontend/nn/NN.h"
+#include "frontend/nn/support/DrawnWords.h"
 #include "frontend/nn/support/KernelBuilder.h"
-#include "frontend/nn/support/Threefry.h"
 #include "frontend/nn/support/Verification.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -9,18 +9,17 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
-#include <bit>
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
 using namespace mlir;
 using namespace shardc::nn;
+using shardc::runtime::Bits32;
+using shardc::runtime::threefry2x32;
+using shardc::runtime::TwoWords;
 
 namespace {
-
-/// What the elements of `words` are. The scale is a float64, what elements that
-/// are kept are multiplied by.
-enum Word : int64_t { FirstSample, Key0, Key1, Threshold, ScaleLow, ScaleHigh };
 
 /// A word of a kernel that is being built.
 struct KernelWord {
@@ -50,40 +49,18 @@ struct KernelWord {
   }
 };
 
-/// Which sample an element belongs to, and which number it has there. Where
-/// all samples have the same numbers, there is one, and its number is 0.
-struct Placement {
-  bool isPerSample;
-  int64_t samples, stride, outer;
+template <typename Op> Placement placementOf(Op op) {
+  const int64_t samples = op.getSamples(), stride = op.getSampleStride();
+  return {samples, stride, tensorType(op.getResult()).getNumElements()};
+}
 
-  Placement(int64_t samples, int64_t stride, int64_t elements)
-      : isPerSample(samples > 0), samples(isPerSample ? samples : 1),
-        stride(isPerSample ? stride : elements),
-        outer(elements / std::max<int64_t>(this->samples * this->stride, 1)) {}
-  template <typename Op>
-  explicit Placement(Op op)
-      : Placement(op.getSamples(), op.getSampleStride(),
-                  tensorType(op.getResult()).getNumElements()) {}
-};
-
-/// The words of a site as a run writes them.
-struct RunWords {
-  HostTensor::Ints words;
-
-  Bits32 operator[](Word place) const {
-    return {static_cast<uint32_t>(words[place])};
-  }
-  /// Two random words for an element.
-  std::pair<Bits32, Bits32> draw(const Placement &of, int64_t element) const {
-    const int64_t stride = of.stride, samples = of.samples;
-    const auto number = static_cast<uint32_t>(
-        element / (stride * samples) * stride + element % stride);
-    const auto sample = static_cast<uint32_t>(element / stride % samples);
-    return threefry2x32((*this)[Key0], (*this)[Key1], Bits32{number},
-                        of.isPerSample ? (*this)[FirstSample] + Bits32{sample}
-                                       : Bits32{0});
-  }
-};
+/// Two random words for an element.
+TwoWords<Bits32> drawnFor(const RunWords &words, const Placement &of,
+                          int64_t element) {
+  const auto number = static_cast<uint32_t>(of.numberOf(element));
+  return threefry2x32(words[Key0], words[Key1], Bits32{number},
+                      words.sampleOf(of, element));
+}
 
 /// They are read in a kernel whose three loops are those of what lies before
 /// the samples, of the samples, and of what lies behind them.
@@ -92,7 +69,7 @@ struct WordReader {
   Location loc;
   Value words;
 
-  KernelWord operator[](Word place) const {
+  KernelWord operator[](DrawnWord place) const {
     Value index = arith::ConstantIndexOp::create(builder, loc, place);
     return {&builder, loc,
             tensor::ExtractOp::create(builder, loc, words, ValueRange(index))};
@@ -104,7 +81,7 @@ struct WordReader {
                                    linalg::IndexOp::create(builder, loc, dim))};
   }
   /// Two random words for the element.
-  std::pair<KernelWord, KernelWord> draw(const Placement &of) const {
+  TwoWords<KernelWord> draw(const Placement &of) const {
     KernelWord number = position(2);
     if (of.outer > 1) {
       KernelWord before = position(0);
@@ -121,26 +98,17 @@ struct WordReader {
 
 /// The operands and attributes that nn-place-draws gives.
 template <typename Op> LogicalResult verifyPlaced(Op op) {
-  if (failed(expectShape(op, "words", op.getWords(), {DropoutOp::wordCount})))
-    return failure();
-  const int64_t samples = op.getSamples(), stride = op.getSampleStride();
   const int64_t elements = tensorType(op.getResult()).getNumElements();
-  if (samples < 0 || stride < 0 || (samples == 0) != (stride == 0))
-    return op.emitOpError("expects samples and their stride, or neither, got ")
-           << samples << " and " << stride;
-  if (samples > 0 && elements % (samples * stride) != 0)
-    return op.emitOpError("expects elements that ")
-           << samples << " samples of stride " << stride << " divide, got "
-           << elements;
-  if (elements / std::max<int64_t>(samples, 1) > int64_t(1) << 32)
+  if (failed(expectPlaced(op, op.getWords(), op.getSamples(),
+                          op.getSampleStride(), elements)))
+    return failure();
+  const int64_t ofSample =
+      elements / std::max<int64_t>(int64_t(op.getSamples()), 1);
+  if (ofSample > int64_t(1) << 32)
     return op.emitOpError("expects at most 2^32 elements of a sample, got ")
-           << elements / std::max<int64_t>(samples, 1);
+           << ofSample;
   return success();
 }
-
-// Of each of 20 rounds an addition, a rotation (two shifts and an or) and an
-// exclusive or, and a few ops around them.
-constexpr int64_t flopsOfWords = 110;
 
 } // namespace
 
@@ -186,6 +154,10 @@ int64_t DropoutOp::drawnSite() { return *getSite(); }
 Value DropoutOp::sampledLike() { return getInput(); }
 bool DropoutOp::samplesComeFirst() { return getSamplesFirst(); }
 FloatAttr DropoutOp::droppedShare() { return getRateAttr(); }
+void DropoutOp::keepAll() {
+  getResult().replaceAllUsesWith(getInput());
+  erase();
+}
 void DropoutOp::place(Value words, int64_t samples, int64_t stride) {
   placeAt(*this, words, samples, stride);
   removeRateAttr();
@@ -195,6 +167,7 @@ int64_t DrawOp::drawnSite() { return *getSite(); }
 Value DrawOp::sampledLike() { return getLike(); }
 bool DrawOp::samplesComeFirst() { return getSamplesFirst(); }
 FloatAttr DrawOp::droppedShare() { return {}; }
+void DrawOp::keepAll() {}
 void DrawOp::place(Value words, int64_t samples, int64_t stride) {
   placeAt(*this, words, samples, stride);
   getLikeMutable().clear();
@@ -248,13 +221,12 @@ LogicalResult DropoutOp::evaluate(ArrayRef<HostTensor> operands,
   if (operands.size() < 2)
     return failure();
   const RunWords words{operands[1].toInts()};
-  const Placement placement(*this);
-  const auto threshold = static_cast<int32_t>(words[Threshold].value);
-  const auto scale = std::bit_cast<double>(
-      uint64_t(words[ScaleHigh].value) << 32 | words[ScaleLow].value);
+  const Placement placement = placementOf(*this);
+  const int32_t threshold = words.threshold();
+  const double scale = words.scale();
   HostTensor::Floats elements = operands[0].toFloats();
   for (auto [i, element] : llvm::enumerate(elements)) {
-    auto [drawn, unused] = words.draw(placement, static_cast<int64_t>(i));
+    auto [drawn, unused] = drawnFor(words, placement, static_cast<int64_t>(i));
     const bool isKept = static_cast<int32_t>(drawn.value) >= threshold;
     element = isKept ? element * scale : 0;
   }
@@ -272,11 +244,11 @@ LogicalResult DrawOp::evaluate(ArrayRef<HostTensor> operands,
   if (!getWords())
     return failure();
   const RunWords words{operands.back().toInts()};
-  const Placement placement(*this);
+  const Placement placement = placementOf(*this);
   const RankedTensorType type = tensorType(getResult());
   HostTensor::Floats elements(type.getNumElements());
   for (auto [i, element] : llvm::enumerate(elements)) {
-    auto [first, second] = words.draw(placement, static_cast<int64_t>(i));
+    auto [first, second] = drawnFor(words, placement, static_cast<int64_t>(i));
     element = (first.value >> droppedBits) * numberWidth;
     if (getDistribution() == Distribution::normal)
       element = std::sqrt(-2 * std::log(element + numberWidth)) *
@@ -310,7 +282,7 @@ LogicalResult DropoutOp::buildKernel(OpBuilder &builder, ValueRange operands,
   if (!getWords())
     return emitOpError("expects words; nn-place-draws gives them");
   const auto type = tensorType(getResult());
-  const Placement placement(*this);
+  const Placement placement = placementOf(*this);
   KernelBuilder kernel(builder, getLoc());
   // The loops count what the numbers are drawn by.
   const int64_t shape[] = {placement.outer, placement.samples,
@@ -340,7 +312,7 @@ LogicalResult DrawOp::buildKernel(OpBuilder &builder, ValueRange operands,
   if (!getWords())
     return emitOpError("expects words; nn-place-draws gives them");
   const auto type = tensorType(getResult());
-  const Placement placement(*this);
+  const Placement placement = placementOf(*this);
   const Type compute = computeTypeOf(type.getElementType());
   KernelBuilder kernel(builder, getLoc());
   const int64_t shape[] = {placement.outer, placement.samples,

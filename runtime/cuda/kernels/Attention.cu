@@ -18,12 +18,23 @@ template <typename S> SHARDC_INLINE void attend(const AttentionParameters &a) {
   RunningRows<T> rows(sinkOf<T, S>(a, at.head));
   Sums<T> sums{};
   int end = endKey(a, least(at.first + attentionRows, int(a.queries)) - 1);
-  for (int first = firstKey(a, at.first); first < end; first += tileColumns) {
+  for (int first = firstDrawnKey(a, at.first); first < end;
+       first += tileColumns) {
     Scores<T> scores;
     T factors[rowsOfThread];
     multiply(tiles, query, at.first, key, first, scores);
     toScores(of, at.first, first, scores);
     rows.take(scores, factors);
+    if (a.words) {
+      KeptOfThread kept;
+      kept.drawKeys(a, at.batch, at.head, at.first, first);
+      const T scale = scaleOfKept<T>(a);
+#pragma unroll
+      for (int i = 0; i < rowsOfThread; ++i)
+#pragma unroll
+        for (int j = 0; j < scoresOfThread; ++j)
+          scores[i][j] = kept.of(scores[i][j], i, j, scale);
+    }
     shareWeights(tiles, scores);
     for (int i = 0; i < rowsOfThread; ++i)
       for (T &sum : sums[i])

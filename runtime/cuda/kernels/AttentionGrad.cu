@@ -108,10 +108,15 @@ SHARDC_INLINE void findQueryGradient(const AttentionGradParameters &g) {
   Count before = (Count(at.batch) * a.heads + at.head) * a.queries;
   Sums<T> sums{};
   int end = endKey(a, least(at.first + attentionRows, int(a.queries)) - 1);
-  for (int first = firstKey(a, at.first); first < end; first += tileColumns) {
+  for (int first = firstDrawnKey(a, at.first); first < end;
+       first += tileColumns) {
     Scores<T> scores, slopes;
     multiply(tiles, query, at.first, key, first, scores);
     multiply(tiles, gradient, at.first, value, first, slopes);
+    KeptOfThread kept;
+    if (a.words)
+      kept.drawKeys(a, at.batch, at.head, at.first, first);
+    const T scale = scaleOfKept<T>(a);
     for (int i = 0; i < rowsOfThread; ++i) {
       int row = at.first + rowOfThread() + 16 * i;
       SavedRow<T> saved(g, before + least(row, int(a.queries) - 1));
@@ -119,7 +124,8 @@ SHARDC_INLINE void findQueryGradient(const AttentionGradParameters &g) {
         T slope;
         T score = of.score(scores[i][j], row, first + columnOfThread() + 16 * j,
                            slope);
-        slopes[i][j] = saved.probability(score) * (slopes[i][j] - saved.delta) *
+        slopes[i][j] = saved.probability(score) *
+                       (kept.of(slopes[i][j], i, j, scale) - saved.delta) *
                        of.scale * slope;
       }
     }
@@ -155,6 +161,10 @@ SHARDC_INLINE void findKeyGradient(const AttentionGradParameters &g) {
       Scores<T> scores, slopes;
       multiply(tiles, key, at.first, query, first, scores);
       multiply(tiles, value, at.first, gradient, first, slopes);
+      KeptOfThread kept;
+      if (a.words)
+        kept.drawRows(a, at.batch, head, at.first, first);
+      const T scale = scaleOfKept<T>(a);
       for (int j = 0; j < scoresOfThread; ++j) {
         int row = first + columnOfThread() + 16 * j;
         SavedRow<T> saved(g, before + least(row, int(a.queries) - 1));
@@ -162,9 +172,11 @@ SHARDC_INLINE void findKeyGradient(const AttentionGradParameters &g) {
           T slope;
           T score = of.score(scores[i][j], row,
                              at.first + rowOfThread() + 16 * i, slope);
-          scores[i][j] = saved.probability(score);
-          slopes[i][j] =
-              scores[i][j] * (slopes[i][j] - saved.delta) * of.scale * slope;
+          const T probability = saved.probability(score);
+          slopes[i][j] = probability *
+                         (kept.of(slopes[i][j], i, j, scale) - saved.delta) *
+                         of.scale * slope;
+          scores[i][j] = kept.of(probability, i, j, scale);
         }
       }
       shareWeights(tiles, scores);

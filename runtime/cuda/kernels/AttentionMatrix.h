@@ -3,6 +3,7 @@
 #ifndef SHARDC_RUNTIME_CUDA_KERNELS_ATTENTIONMATRIX_H
 #define SHARDC_RUNTIME_CUDA_KERNELS_ATTENTIONMATRIX_H
 
+#include "runtime/cuda/kernels/AttentionDropped.h"
 #include "runtime/cuda/kernels/MatrixUnits.h"
 
 namespace shardc::runtime::cuda {
@@ -28,6 +29,18 @@ SHARDC_INLINE int rowOfLane(int m, int half) {
 }
 SHARDC_INLINE int columnOfLane(int n, int i) {
   return 8 * n + laneOfWarp() % 4 * 2 + i;
+}
+
+/// Calls visit(m, n, i) for all that a thread has of a tile of scores.
+template <int rowTiles, int columns, typename Visit>
+SHARDC_INLINE void forElements(Visit visit) {
+#pragma unroll
+  for (int m = 0; m < rowTiles; ++m)
+#pragma unroll
+    for (int n = 0; n < columns; ++n)
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        visit(m, n, i);
 }
 
 /// Adds a bias of type Bias; what is no score may get any number that the bias
@@ -57,17 +70,67 @@ SHARDC_INLINE void addBias(const ScoresOfHead<S> &of, int firstRow,
     }
 }
 
-/// Calls visit(m, n, i) for all that a thread has of a tile of scores.
-template <int rowTiles, int columns, typename Visit>
-SHARDC_INLINE void forElements(Visit visit) {
+/// Which of what a thread has of a tile of scores is kept: a bit for each,
+/// 4 (m columns + n) + i.
+template <int rowTiles, int columns> struct KeptScores {
+  static constexpr int count = 4 * rowTiles * columns;
+  Word32 words[(count + 31) / 32];
+
+  SHARDC_INLINE KeptScores() {
+    for (Word32 &word : words)
+      word = 0;
+  }
+  /// Makes others 0; `scale`: of those that are kept.
+  SHARDC_INLINE void drop(float (&scores)[rowTiles][columns][4],
+                          float scale = 1) const {
+    forElements<rowTiles, columns>([&](int m, int n, int i) {
+      int at = 4 * (m * columns + n) + i;
+      bool isKept = words[at / 32] >> at % 32 & 1;
+      scores[m][n][i] = isKept ? scores[m][n][i] * scale : 0;
+    });
+  }
+  /// Rows are queries; the first column is a multiple of drawnKeys. A draw has
+  /// one column of each of four tiles.
+  SHARDC_INLINE void drawKeys(const DrawnHead &of, int firstRow,
+                              int firstColumn) {
+    static_assert(columns % 4 == 0);
 #pragma unroll
-  for (int m = 0; m < rowTiles; ++m)
+    for (int m = 0; m < rowTiles; ++m)
+#pragma clang loop unroll(disable)
+      for (int at = 0; at < columns; ++at) {
+        int n = at / 4 * 4, half = at / 2 % 2, i = at % 2;
+        auto drawn = of.draw(firstRow + rowOfLane(m, half),
+                             firstColumn + columnOfLane(n, i));
 #pragma unroll
-    for (int n = 0; n < columns; ++n)
+        for (int part = 0; part < 4; ++part)
+          take(of, drawn, unsigned(part), m, n + part, 2 * half + i);
+      }
+  }
+  /// Rows are keys, columns queries. A draw has both rows of all tiles.
+  SHARDC_INLINE void drawRows(const DrawnHead &of, int firstRow,
+                              int firstColumn) {
+    static_assert(rowTiles <= 2);
+    const int key = firstRow + rowOfLane(0, 0);
+#pragma clang loop unroll(disable)
+    for (int at = 0; at < 2 * columns; ++at) {
+      auto drawn = of.draw(firstColumn + columnOfLane(at / 2, at % 2), key);
 #pragma unroll
-      for (int i = 0; i < 4; ++i)
-        visit(m, n, i);
-}
+      for (int m = 0; m < rowTiles; ++m)
+#pragma unroll
+        for (int half = 0; half < 2; ++half)
+          take(of, drawn, partOfKey(unsigned(key)) + unsigned(2 * m + half), m,
+               at / 2, 2 * half + at % 2);
+    }
+  }
+
+private:
+  SHARDC_INLINE void take(const DrawnHead &of, const TwoWords<Bits32> &drawn,
+                          unsigned part, int m, int n, int i) {
+    int at = 4 * (m * columns + n) + i;
+    Word32 isKept = drawnPart(drawn, part) >= of.threshold();
+    words[count > 32 ? m : 0] |= isKept << at % 32;
+  }
+};
 
 /// Makes products with a softcap scores, but for masks. Its tanh is
 /// 1 - 2 / (1 + e^2x): the error is one of 1, which is what counts of a score.

@@ -2,5 +2,5 @@
 #include "runtime/cuda/kernels/AttentionMatrixForward.h"
 #include "runtime/cuda/kernels/AttentionMatrixGrad.h"
 
-SHARDC_MATRIX_KERNELS(128, bf16, Bf16)
-SHARDC_MATRIX_KERNELS(128, f16, F16)
+SHARDC_MATRIX_KERNELS(attention_matrix, 128, false, bf16, Bf16)
+SHARDC_MATRIX_KERNELS(attention_matrix, 128, false, f16, F16)

@@ -2,5 +2,5 @@
 #include "runtime/cuda/kernels/AttentionMatrixForward.h"
 #include "runtime/cuda/kernels/AttentionMatrixGrad.h"
 
-SHARDC_MATRIX_KERNELS(256, bf16, Bf16)
-SHARDC_MATRIX_KERNELS(256, f16, F16)
+SHARDC_MATRIX_KERNELS(attention_matrix, 256, false, bf16, Bf16)
+SHARDC_MATRIX_KERNELS(attention_matrix, 256, false, f16, F16)

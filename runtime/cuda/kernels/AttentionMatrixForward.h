@@ -9,7 +9,8 @@
 
 namespace shardc::runtime::cuda {
 
-template <typename S, int dims>
+/// `drops`: probabilities.
+template <typename S, int dims, bool drops>
 SHARDC_INLINE void attendByMatrixUnits(const AttentionParameters &a) {
   constexpr MatrixBlock block = matrixForward(dims);
   constexpr int rowTiles = block.rowTiles, step = block.step;
@@ -44,7 +45,8 @@ SHARDC_INLINE void attendByMatrixUnits(const AttentionParameters &a) {
   clear(outputs);
 
   const int last = least(at.first + block.rows(), of.queries) - 1;
-  const int begin = firstKey(a, at.first), end = endKey(a, last);
+  const int begin = drops ? firstDrawnKey(a, at.first) : firstKey(a, at.first);
+  const int end = endKey(a, last);
   fetchRows<dims, block.rows(), block.threads()>(queryTile, query, at.first);
   fetchRows<dims, step, block.threads()>(keyTile, key, begin);
 #pragma clang loop unroll(disable)
@@ -99,6 +101,12 @@ SHARDC_INLINE void attendByMatrixUnits(const AttentionParameters &a) {
           for (int i = 0; i < 2; ++i)
             outputs[m][n][2 * half + i] *= factor;
       }
+    if constexpr (drops) {
+      KeptScores<rowTiles, step / 8> kept;
+      kept.drawKeys(DrawnHead(a, at.batch * int(a.heads) + at.head),
+                    at.first + firstOfWarp, first);
+      kept.drop(scores);
+    }
     Word32 weights[rowTiles][step / 16][4];
     toWeights<S>(scores, weights);
     awaitCopies();
@@ -135,6 +143,8 @@ SHARDC_INLINE void attendByMatrixUnits(const AttentionParameters &a) {
                      : largest[m][half] * unit + float(logarithm(double(sum)));
       // Where the sum is 0, everything is masked.
       sum = sum == 0 ? 0 : rest / sum;
+      if constexpr (drops)
+        sum *= float(DrawnForAttention(a).scale());
     }
   storeSums(HeadRows<S>(a.output, at.batch, at.head, a.queries, a.valueDim),
             at.first + firstOfWarp, 0, outputs, sums);

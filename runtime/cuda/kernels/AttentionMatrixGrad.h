@@ -17,7 +17,7 @@ SHARDC_INLINE float capsSlope(const AttentionParameters &a, float score) {
   return fused(-bounded, bounded, 1.0f);
 }
 
-template <typename S, int dims>
+template <typename S, int dims, bool drops>
 SHARDC_INLINE void
 findQueryGradientByMatrixUnits(const AttentionGradParameters &g) {
   constexpr MatrixBlock block = matrixQueryGradient(dims);
@@ -47,6 +47,9 @@ findQueryGradientByMatrixUnits(const AttentionGradParameters &g) {
   const SharedAddress ofLane =
       SharedAddress(firstOfWarp * rowBytes) + leftOfLane<dims>();
 
+  // Of the gradients of probabilities.
+  const float pull =
+      drops ? of.scale * float(DrawnForAttention(a).scale()) : of.scale;
   float shifts[rowTiles][2], factors[rowTiles][2], deltas[rowTiles][2];
   const Count before = (Count(at.batch) * a.heads + at.head) * a.queries;
 #pragma unroll
@@ -65,7 +68,8 @@ findQueryGradientByMatrixUnits(const AttentionGradParameters &g) {
   clear(sums);
 
   const int last = least(at.first + block.rows(), of.queries) - 1;
-  const int begin = firstKey(a, at.first), end = endKey(a, last);
+  const int begin = drops ? firstDrawnKey(a, at.first) : firstKey(a, at.first);
+  const int end = endKey(a, last);
   fetchRows<dims, block.rows(), block.threads()>(queryTile, query, at.first);
   fetchRows<dims, block.rows(), block.threads()>(gradientTile, gradient,
                                                  at.first);
@@ -93,6 +97,12 @@ findQueryGradientByMatrixUnits(const AttentionGradParameters &g) {
     clear(slopes);
     multiplyRows<S, dims>(slopes, gradientTile + ofLane,
                           valueTile(number) + rightOfLane<dims>());
+    if constexpr (drops) {
+      KeptScores<rowTiles, step / 8> kept;
+      kept.drawKeys(DrawnHead(a, at.batch * int(a.heads) + at.head),
+                    at.first + firstOfWarp, first);
+      kept.drop(slopes);
+    }
 #pragma unroll
     for (int m = 0; m < rowTiles; ++m)
 #pragma unroll
@@ -101,8 +111,7 @@ findQueryGradientByMatrixUnits(const AttentionGradParameters &g) {
         for (int i = 0; i < 4; ++i) {
           float p = binaryPower((scores[m][n][i] - shifts[m][i / 2]) * log2E) *
                     factors[m][i / 2];
-          slopes[m][n][i] =
-              p * fused(slopes[m][n][i], of.scale, -deltas[m][i / 2]);
+          slopes[m][n][i] = p * fused(slopes[m][n][i], pull, -deltas[m][i / 2]);
         }
     if (a.narrowCap != 0)
       forElements<rowTiles, step / 8>([&](int m, int n, int i) {
@@ -141,8 +150,8 @@ SHARDC_INLINE void hideQueries(int queries, int firstColumn,
 }
 
 /// What a step of queries brings: their rows, and what was saved of each.
-template <typename S, int dims> struct QueryStep {
-  static constexpr MatrixBlock block = matrixKeyGradient(dims);
+template <typename S, int dims, bool drops> struct QueryStep {
+  static constexpr MatrixBlock block = matrixKeyGradient(dims, drops);
   static constexpr int tileBytes = block.step * matrixRowBytes(dims);
   static constexpr int bytes = 2 * tileBytes + 3 * 4 * block.step;
   SharedAddress begin;
@@ -181,10 +190,10 @@ template <typename S, int dims> struct QueryStep {
   }
 };
 
-template <typename S, int dims>
+template <typename S, int dims, bool drops>
 SHARDC_INLINE void
 findKeyGradientByMatrixUnits(const AttentionGradParameters &g) {
-  constexpr MatrixBlock block = matrixKeyGradient(dims);
+  constexpr MatrixBlock block = matrixKeyGradient(dims, drops);
   constexpr int rowTiles = block.rowTiles, step = block.step;
   constexpr int rowBytes = matrixRowBytes(dims), width = dims / block.parts;
   const AttentionParameters &a = g.forward;
@@ -194,9 +203,9 @@ findKeyGradientByMatrixUnits(const AttentionGradParameters &g) {
   const SharedAddress keyTile = sharedBegin();
   const SharedAddress valueTile = keyTile + block.rows() * rowBytes;
   auto stepOf = [&](int number) {
-    return QueryStep<S, dims>{
+    return QueryStep<S, dims, drops>{
         valueTile + block.rows() * rowBytes +
-        SharedAddress(number % 2 * QueryStep<S, dims>::bytes)};
+        SharedAddress(number % 2 * QueryStep<S, dims, drops>::bytes)};
   };
   constexpr int warpsOfPart = block.warps / block.parts;
   const int firstOfWarp = warpOfBlock() % warpsOfPart * rowTiles * 16;
@@ -249,9 +258,10 @@ findKeyGradientByMatrixUnits(const AttentionGradParameters &g) {
     barrier(); // this step is there, and nobody reads the one before
     if (number + 1 < count)
       fetch(number + 1);
-    const QueryStep<S, dims> current = stepOf(number);
+    const QueryStep<S, dims, drops> current = stepOf(number);
     const int firstOfStep = first + number % stepsOfHead * step;
-    ScoresOfHead<S> of(a, at.batch, at.head * members + number / stepsOfHead);
+    const int head = at.head * members + number / stepsOfHead;
+    ScoresOfHead<S> of(a, at.batch, head);
     const float scale = a.narrowCap == 0 ? of.scale : 1;
     float scores[rowTiles][step / 8][4], slopes[rowTiles][step / 8][4];
     clear(scores);
@@ -264,6 +274,12 @@ findKeyGradientByMatrixUnits(const AttentionGradParameters &g) {
     clear(slopes);
     multiplyRows<S, dims>(slopes, valueTile + ofLane,
                           current.gradient() + rightOfLane<dims>());
+    KeptScores<rowTiles, step / 8> kept;
+    if constexpr (drops) {
+      DrawnHead drawn(a, at.batch * int(a.heads) + head);
+      kept.drawRows(drawn, at.first + firstOfWarp, firstOfStep);
+      kept.drop(slopes, float(drawn.scale()));
+    }
     if (a.narrowCap != 0)
       forElements<rowTiles, step / 8>([&](int m, int n, int i) {
         float delta = current.saved(2, columnOfLane(n, i % 2));
@@ -289,6 +305,8 @@ findKeyGradientByMatrixUnits(const AttentionGradParameters &g) {
             slope = score * fused(slope, of.scale, -delta);
           }
       }
+    if constexpr (drops)
+      kept.drop(scores);
     Word32 weights[rowTiles][step / 16][4];
     toWeights<S>(scores, weights);
     addProduct<S, dims>(valueSums, weights,
@@ -306,6 +324,9 @@ findKeyGradientByMatrixUnits(const AttentionGradParameters &g) {
     factors[m][0] = factors[m][1] = 1;
   storeSums(HeadRows<S>(g.keyGradient, at.batch, at.head, a.keys, a.headDim),
             at.first + firstOfWarp, firstColumn, keySums, factors);
+  if constexpr (drops)
+    for (auto &ofTile : factors)
+      ofTile[0] = ofTile[1] = float(DrawnForAttention(a).scale());
   storeSums(HeadRows<S>(g.valueGradient, at.batch, at.head, a.keys, a.valueDim),
             at.first + firstOfWarp, firstColumn, valueSums, factors);
 }
@@ -316,21 +337,19 @@ findKeyGradientByMatrixUnits(const AttentionGradParameters &g) {
   SHARDC_KERNEL __attribute__((launch_bounds((block).threads(), 1)))
 
 /// All kernels of one class of dims, and of one type S that names call TYPE.
-#define SHARDC_MATRIX_KERNELS(dims, type, S)                                   \
+#define SHARDC_MATRIX_KERNELS(name, dims, drops, type, S)                      \
   namespace shardc::runtime::cuda {                                            \
   SHARDC_MATRIX_KERNEL(matrixForward(dims))                                    \
-  void attention_matrix_##dims##_##type(AttentionParameters a) {               \
-    attendByMatrixUnits<S, dims>(a);                                           \
+  void name##_##dims##_##type(AttentionParameters a) {                         \
+    attendByMatrixUnits<S, dims, drops>(a);                                    \
   }                                                                            \
   SHARDC_MATRIX_KERNEL(matrixQueryGradient(dims))                              \
-  void                                                                         \
-  attention_matrix_query_gradient_##dims##_##type(AttentionGradParameters g) { \
-    findQueryGradientByMatrixUnits<S, dims>(g);                                \
+  void name##_query_gradient_##dims##_##type(AttentionGradParameters g) {      \
+    findQueryGradientByMatrixUnits<S, dims, drops>(g);                         \
   }                                                                            \
-  SHARDC_MATRIX_KERNEL(matrixKeyGradient(dims))                                \
-  void                                                                         \
-  attention_matrix_key_gradient_##dims##_##type(AttentionGradParameters g) {   \
-    findKeyGradientByMatrixUnits<S, dims>(g);                                  \
+  SHARDC_MATRIX_KERNEL(matrixKeyGradient(dims, drops))                         \
+  void name##_key_gradient_##dims##_##type(AttentionGradParameters g) {        \
+    findKeyGradientByMatrixUnits<S, dims, drops>(g);                           \
   }                                                                            \
   }
 

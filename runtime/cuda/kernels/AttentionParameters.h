@@ -28,6 +28,11 @@ struct AttentionParameters {
   Count keyMaskStrides[2];
   Address sinks;         // [heads], contiguous; 0: there are none
   Count sinksAreFloat32; // else they have query's type
+  Address words; // int32 [8]: what drops probabilities; 0: they are all kept
+  /// Row i of the scores [batch, heads, queries] belongs to sample
+  /// i / rowStride % samples; samples = 0: all samples are dropped alike.
+  Count samples, rowStride;
+  Count headStride; // rowStride / queries, for the kernels with matrix units
   Count batch, queries, keys, heads, headsPerGroup;
   Count headDim;         // of queries and keys
   Count valueDim;        // of values and outputs
@@ -73,10 +78,11 @@ inline constexpr int attentionColumns = 128;
 //   batch * heads / headsPerGroup * ceil(keys / attentionRows) *
 //   ceil(max(headDim, valueDim) / attentionColumns) blocks.
 
-// The kernels of AttentionMatrix<DIMS>.cu, with matrix units:
+// The kernels of AttentionMatrix<DIMS>.cu, with matrix units, and those of
+// AttentionDropped<DIMS>.cu for attention that drops probabilities:
 // TYPE is bf16 or f16, dims are multiples of 8 up to DIMS, one of matrixDims. Rows
 // of query, key, value and gradient begin at multiples of 16 bytes, those of
-// results at multiples of 4. Grids of one dimension, with blocks and dynamic
+// results at multiples of 4; samples have whole heads. Grids of one dimension, with blocks and dynamic
 // shared memory as MatrixBlock says.
 
 inline constexpr int matrixDims[] = {64, 96, 128, 192, 256};
@@ -98,7 +104,7 @@ struct MatrixBlock {
 /// that rows begin in different banks.
 constexpr int matrixRowBytes(int dims) { return 2 * dims + 16; }
 
-// attention_matrix_DIMS_TYPE (AttentionParameters):
+// attention_matrix_DIMS_TYPE, attention_dropped_DIMS_TYPE (AttentionParameters):
 //   batch * heads * ceil(queries / rows) blocks.
 constexpr MatrixBlock matrixForward(int dims) {
   return dims <= 64    ? MatrixBlock{4, 2, 1, 64}
@@ -111,7 +117,8 @@ constexpr int matrixForwardBytes(int dims) {
   return (block.rows() + 2 * block.step) * matrixRowBytes(dims);
 }
 
-// attention_matrix_query_gradient_DIMS_TYPE (AttentionGradParameters):
+// attention_matrix_query_gradient_DIMS_TYPE, attention_dropped_...
+// (AttentionGradParameters):
 //   batch * heads * ceil(queries / rows) blocks.
 constexpr MatrixBlock matrixQueryGradient(int dims) {
   return dims <= 64    ? MatrixBlock{4, 2, 1, 32}
@@ -125,17 +132,20 @@ constexpr int matrixQueryGradientBytes(int dims) {
   return (2 * block.rows() + 4 * block.step) * matrixRowBytes(dims);
 }
 
-// attention_matrix_key_gradient_DIMS_TYPE (AttentionGradParameters):
+// attention_matrix_key_gradient_DIMS_TYPE, attention_dropped_...
+// (AttentionGradParameters):
 //   batch * heads / headsPerGroup * ceil(keys / rows) blocks.
-constexpr MatrixBlock matrixKeyGradient(int dims) {
+constexpr MatrixBlock matrixKeyGradient(int dims, bool drops) {
+  if (drops && dims <= 128) // which takes registers
+    return dims <= 64 ? MatrixBlock{8, 1, 1, 32} : MatrixBlock{4, 1, 1, 32};
   return dims <= 64    ? MatrixBlock{4, 2, 1, 32}
          : dims <= 128 ? MatrixBlock{8, 1, 1, 64}
                        : MatrixBlock{8, 1, 2, 32};
 }
 /// Rows of keys and values, and two steps of queries, of the output's gradient,
 /// and of three numbers of each row of scores.
-constexpr int matrixKeyGradientBytes(int dims) {
-  MatrixBlock block = matrixKeyGradient(dims);
+constexpr int matrixKeyGradientBytes(int dims, bool drops) {
+  MatrixBlock block = matrixKeyGradient(dims, drops);
   return (2 * block.rows() + 4 * block.step) * matrixRowBytes(dims) +
          2 * 3 * 4 * block.step;
 }

@@ -4,7 +4,7 @@
 #ifndef SHARDC_RUNTIME_CUDA_KERNELS_ATTENTIONTILES_H
 #define SHARDC_RUNTIME_CUDA_KERNELS_ATTENTIONTILES_H
 
-#include "runtime/cuda/kernels/AttentionScores.h"
+#include "runtime/cuda/kernels/AttentionDropped.h"
 
 #define SHARDC_TILE_KERNEL                                                     \
   SHARDC_KERNEL __attribute__((launch_bounds(attentionThreads, 1)))
@@ -229,6 +229,55 @@ SHARDC_INLINE void toScores(const ScoresOfHead<S> &of, int firstRow,
                    firstColumn + columnOfThread() + 16 * j, unused);
     }
 }
+
+/// Which of the thread's probabilities are kept: bit scoresOfThread i + j is of
+/// row i and column j.
+struct KeptOfThread {
+  unsigned bits = ~0u;
+
+  SHARDC_INLINE bool operator()(int i, int j) const {
+    return bits >> (scoresOfThread * i + j) & 1;
+  }
+  /// Others become 0; `scale`: of those that are kept.
+  template <typename T>
+  SHARDC_INLINE T of(T value, int i, int j, T scale) const {
+    return (*this)(i, j) ? value * scale : T(0);
+  }
+  /// Rows are queries of a head, columns are keys. A draw has every second of the
+  /// thread's columns.
+  SHARDC_INLINE void drawKeys(const AttentionParameters &a, int batch, int head,
+                              int firstRow, int firstColumn) {
+    bits = 0;
+    Count before = (Count(batch) * a.heads + head) * a.queries;
+#pragma clang loop unroll(disable)
+    for (int at = 0; at < rowsOfThread * scoresOfThread; at += 2) {
+      int i = at / scoresOfThread, j = at % scoresOfThread;
+      DrawnRow row(a, before + firstRow + rowOfThread() + 16 * i);
+      take(row, firstColumn + columnOfThread() + 16 * j, at, at + 1);
+    }
+  }
+  /// Rows are keys, columns are queries of a head. A draw has both rows.
+  SHARDC_INLINE void drawRows(const AttentionParameters &a, int batch, int head,
+                              int firstRow, int firstColumn) {
+    bits = 0;
+    Count before = (Count(batch) * a.heads + head) * a.queries;
+#pragma clang loop unroll(disable)
+    for (int j = 0; j < scoresOfThread; ++j) {
+      DrawnRow row(a, before + firstColumn + columnOfThread() + 16 * j);
+      take(row, firstRow + rowOfThread(), j, j + scoresOfThread);
+    }
+  }
+
+private:
+  /// Of key `key` and the one 16 further on.
+  SHARDC_INLINE void take(const DrawnRow &row, int key, int bit, int next) {
+    static_assert(rowsOfThread == 2);
+    TwoWords<Bits32> drawn = row.draw(key);
+    unsigned part = partOfKey(unsigned(key));
+    bits |= unsigned(drawnPart(drawn, part) >= row.threshold()) << bit |
+            unsigned(drawnPart(drawn, part + 2) >= row.threshold()) << next;
+  }
+};
 
 } // namespace shardc::runtime::cuda
 

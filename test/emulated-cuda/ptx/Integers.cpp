@@ -215,6 +215,30 @@ bool Translation::bitArithmetic(const Instruction &of) {
   return true;
 }
 
+/// A quotient, or a remainder. A division by 0 gives a number that PTX leaves
+/// open, and does no harm: compilers bring divisions to where nobody may use
+/// them. Nor does the one whose result there is no number for.
+Value *Translation::quotient(bool isWhole, bool isSigned, Value a, Value b) {
+  Type *type = a->getType();
+  Value isZero = builder.CreateICmpEQ(b, ConstantInt::get(type, 0));
+  Value isBad = isZero;
+  if (isSigned)
+    isBad = builder.CreateOr(
+        isBad, builder.CreateICmpEQ(b, ConstantInt::getAllOnesValue(type)));
+  Value by = builder.CreateSelect(isBad, ConstantInt::get(type, 1), b);
+  if (!isWhole) {
+    Value rest =
+        isSigned ? builder.CreateSRem(a, by) : builder.CreateURem(a, by);
+    return builder.CreateSelect(isZero, a, rest);
+  }
+  Value whole =
+      isSigned ? builder.CreateSDiv(a, by) : builder.CreateUDiv(a, by);
+  if (isSigned)
+    whole = builder.CreateSelect(isBad, builder.CreateNeg(a), whole);
+  return builder.CreateSelect(isZero, ConstantInt::getAllOnesValue(type),
+                              whole);
+}
+
 bool Translation::integerArithmetic(const Instruction &of) {
   unsigned bits = bitsOf(of.type());
   bool isSigned = isSignedType(of.type());
@@ -255,10 +279,8 @@ bool Translation::integerArithmetic(const Instruction &of) {
     result = binary(isSigned ? Intrinsic::smin : Intrinsic::umin);
   else if (name == "max")
     result = binary(isSigned ? Intrinsic::smax : Intrinsic::umax);
-  else if (name == "div")
-    result = isSigned ? builder.CreateSDiv(a, b) : builder.CreateUDiv(a, b);
-  else if (name == "rem")
-    result = isSigned ? builder.CreateSRem(a, b) : builder.CreateURem(a, b);
+  else if (name == "div" || name == "rem")
+    result = quotient(name == "div", isSigned, a, b);
   else if (name == "bfe")
     result = bitField(a, of);
   else

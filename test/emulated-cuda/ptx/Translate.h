@@ -96,6 +96,7 @@ private:
   bool multiply(const Instruction &of);
   bool shift(const Instruction &of);
   Value bitField(Value value, const Instruction &of);
+  Value quotient(bool isWhole, bool isSigned, Value a, Value b);
   bool bitArithmetic(const Instruction &of);
   bool carrying(const Instruction &of);
   bool funnelShift(const Instruction &of);

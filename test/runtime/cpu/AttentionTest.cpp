@@ -3,6 +3,7 @@
 #include "runtime/cpu/Attention.h"
 #include "runtime/base/ThreadPool.h"
 #include "test/runtime/TestTensor.h"
+#include "test/runtime/device/DroppedKeys.h"
 #include "test/runtime/device/HiddenKeys.h"
 
 #include "gtest/gtest.h"
@@ -23,12 +24,22 @@ struct Case {
   int64_t left = -1, behind = -1; // of a window
   double softcap = 0;
   bool sinks = false;
+  test::DroppedKeys drops = {};
 
   /// With a softcap (0: without) and perhaps sinks.
   Case with(double cap, bool hasSinks) const {
     Case copy = *this;
     copy.softcap = cap;
     copy.sinks = hasSinks;
+    return copy;
+  }
+  /// With probabilities dropped; `stride`: of samples in rows of scores, 0:
+  /// those of the batch.
+  Case dropped(double rate, int64_t samples, int64_t stride = 0) const {
+    Case copy = *this;
+    copy.drops = {rate, samples, stride ? stride : heads * queries};
+    if (samples == 0)
+      copy.drops.rowStride = 0;
     return copy;
   }
   int64_t right() const { return causal ? 0 : behind; }
@@ -71,6 +82,16 @@ const Case cases[] = {
     Case{1, 300, 300, 2, 2, 6, 6, true, false, {}, true, false, 150}.with(2,
                                                                           true),
     Case{2, 20, 0, 2, 1, 4, 4}.with(0, true),
+    // Dropped: by samples of the batch and of a part of it, by samples among the
+    // rows, in all samples alike, all, and beside all that there is else.
+    Case{2, 66, 300, 4, 2, 8, 5}.dropped(0.25, 2),
+    Case{4, 5, 70, 2, 1, 8, 8, true, true}.dropped(0.5, 2),
+    Case{1, 60, 33, 1, 1, 4, 4}.dropped(0.1, 3, 20),
+    Case{2, 140, 140, 2, 2, 8, 8, true, false, {}, true}.dropped(0.9, 0),
+    Case{1, 9, 9, 1, 1, 4, 4}.dropped(1, 1),
+    Case{2, 66, 200, 4, 2, 8, 8, true, true, {1, 4, 1, 200}, false, false, 90}
+        .with(2, true)
+        .dropped(0.25, 2),
 };
 
 template <typename T> struct Setting {
@@ -78,6 +99,7 @@ template <typename T> struct Setting {
       queryGradient, keyGradient, valueGradient;
   TestTensor<ComputeOf<T>> logSumExp;
   TestTensor<uint8_t> mask;
+  TestTensor<int32_t> words;
   Attention attention;
   AttentionGradients gradients;
 
@@ -132,6 +154,14 @@ template <typename T> struct Setting {
     if (of.sinks) {
       sinks = TestTensor<T>::random({of.heads}, 6, 3);
       attention.sinks = sinks.view;
+    }
+    if (of.drops.rate != 0) {
+      words = TestTensor<int32_t>({8});
+      words.storage = of.drops.words();
+      words.view.data = reinterpret_cast<std::byte *>(words.storage.data());
+      attention.words = words.view;
+      attention.samples = of.drops.samples;
+      attention.rowStride = of.drops.rowStride;
     }
     attention.scale = 0.7;
     attention.softcap = of.softcap;
@@ -221,14 +251,16 @@ Reference reference(const Case &of, const Attention &a,
         double delta = 0;
         for (int64_t j = 0; j < of.keys; ++j) {
           p[j] /= sum;
+          const double kept =
+              of.drops.factor((b * of.heads + h) * of.queries + i, j);
           dp[j] = 0;
           for (int64_t e = 0; e < of.valueDim; ++e) {
             double upstream = at(gradient, b, i, h, e);
             r.output[((b * of.queries + i) * of.heads + h) * of.valueDim + e] +=
-                p[j] * at(a.value, b, j, g, e);
+                p[j] * kept * at(a.value, b, j, g, e);
             r.value[((b * of.keys + j) * of.groups + g) * of.valueDim + e] +=
-                p[j] * upstream;
-            dp[j] += upstream * at(a.value, b, j, g, e);
+                p[j] * kept * upstream;
+            dp[j] += upstream * kept * at(a.value, b, j, g, e);
           }
           delta += p[j] * dp[j];
         }

@@ -1,6 +1,7 @@
 // Attention and its gradient: softmax(scale q k^T + bias) v from the
 // definition.
 #include "test/runtime/device/ConformanceSuite.h"
+#include "test/runtime/device/DroppedKeys.h"
 #include "test/runtime/device/HiddenKeys.h"
 
 #include <algorithm>
@@ -20,6 +21,7 @@ struct Case {
   int64_t left = -1, behind = -1;
   double softcap = 0;
   bool sinks = false, wideSinks = false;
+  test::DroppedKeys drops = {};
 
   /// With a softcap (0: without) and perhaps sinks.
   Case with(double cap, bool hasSinks, bool wide = false) const {
@@ -27,6 +29,15 @@ struct Case {
     copy.softcap = cap;
     copy.sinks = hasSinks;
     copy.wideSinks = wide;
+    return copy;
+  }
+  /// With probabilities dropped; `stride`: of samples in rows of scores, 0:
+  /// those of the batch.
+  Case dropped(double rate, int64_t samples, int64_t stride = 0) const {
+    Case copy = *this;
+    copy.drops = {rate, samples, stride ? stride : heads * queries};
+    if (samples == 0)
+      copy.drops.rowStride = 0;
     return copy;
   }
   int64_t right() const { return causal ? 0 : behind; }
@@ -57,6 +68,11 @@ const Case cases[] = {
     Case{1, 40, 20, 2, 2, 12, 12, true, false, {}, false, true, 9}.with(2, true,
                                                                         true),
     Case{2, 3, 0, 2, 1, 4, 4}.with(0, true),
+    Case{2, 20, 70, 4, 2, 8, 8, true, true}.dropped(0.25, 2),
+    Case{1, 24, 33, 1, 1, 8, 4}.dropped(0.5, 3, 8),
+    Case{2, 9, 40, 2, 2, 24, 24, false, false, {1, 2, 1, 40}, true, true, 20}
+        .with(0, true)
+        .dropped(0.1, 0),
     {2, 3, 0, 2, 1, 4, 4}, // nothing to see
     {2, 0, 3, 2, 1, 4, 4},
     {0, 3, 3, 2, 1, 4, 4}};
@@ -140,6 +156,12 @@ entry::AttentionOperands Setting::operands(Bench &bench) const {
     a.keyMask = bench.put(mask);
   if (of.sinks)
     a.sinks = bench.put(sinks);
+  if (of.drops.rate != 0) {
+    std::vector<int32_t> words = of.drops.words();
+    a.words = bench.put(Numbers(
+        plan::INT32, {8}, std::vector<double>(words.begin(), words.end())));
+    a.samples = of.drops.samples, a.rowStride = of.drops.rowStride;
+  }
   a.scale = scale, a.softcap = of.softcap;
   a.left = of.left, a.right = of.right();
   return a;
@@ -239,8 +261,8 @@ void Setting::addOutput(int64_t b, int64_t h, int64_t i) {
       row.scoreError + double(16 + of.keys) * u * (1 + row.scoreError);
   for (int64_t j = 0; j < of.keys; ++j)
     for (int64_t e = 0; e < of.valueDim; ++e) {
-      double term =
-          row.p[j] * value[place(value, b, j, h / (of.heads / of.groups)) + e];
+      double term = row.p[j] * of.drops.factor(rowOf(b, h, i), j) *
+                    value[place(value, b, j, h / (of.heads / of.groups)) + e];
       output.add(place(gradient, b, i, h) + e, term,
                  std::fabs(term) * (row.error[j] + double(of.keys + 2) * u));
     }
@@ -259,13 +281,14 @@ void Setting::addGradients(int64_t b, int64_t h, int64_t i) {
     int64_t group = h / (of.heads / of.groups);
     int64_t k = place(key, b, j, group), v = place(value, b, j, group);
     double p = row.p[j], dp = 0, dpError = 0;
+    const double factor = of.drops.factor(rowOf(b, h, i), j);
     // All queries that read the key, of all heads of its group.
     double sums = double(of.queries * of.heads / of.groups + 2) * u;
     for (int64_t e = 0; e < of.valueDim; ++e) {
-      double term = gradient[from + e] * value[v + e];
+      double term = factor * gradient[from + e] * value[v + e];
       dp += term;
       dpError += double(of.valueDim + 2) * u * std::fabs(term);
-      double own = p * gradient[from + e];
+      double own = p * factor * gradient[from + e];
       valueGradient.add(v + e, own, std::fabs(own) * (row.error[j] + sums));
     }
     double slope = p * (dp - delta) * scale * row.slopes[j];

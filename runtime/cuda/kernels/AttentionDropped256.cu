@@ -1,0 +1,6 @@
+// Attention that drops probabilities, by matrix units, of head dims above 192 and up to 256.
+#include "runtime/cuda/kernels/AttentionMatrixForward.h"
+#include "runtime/cuda/kernels/AttentionMatrixGrad.h"
+
+SHARDC_MATRIX_KERNELS(attention_dropped, 256, true, bf16, Bf16)
+SHARDC_MATRIX_KERNELS(attention_dropped, 256, true, f16, F16)
