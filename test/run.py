@@ -279,6 +279,14 @@ def main():
             " exports are trained where transformers and onnxscript are there too"
         ),
     )
+    parser.add_argument(
+        "--thorough",
+        action="store_true",
+        help=(
+            "also what takes long and repeats a proof: more random graphs, models, meshes and"
+            " splits into processes, the own kernels assembled for every architecture"
+        ),
+    )
     parser.add_argument("--quiet", action="store_true")
     parser.add_argument("--durations", type=int, default=0, metavar="N", help="list the N slowest")
     parser.add_argument("--module", nargs=2, metavar=("FILE", "REPORT"), help=argparse.SUPPRESS)
@@ -289,6 +297,7 @@ def main():
         return run_module(args.module[0], verbosity, args.module[1])
     os.environ["SHARDC_BUILD"] = BUILD
     os.environ["SHARDC_TEST_TORCH"] = "1" if args.torch else ""
+    os.environ["SHARDC_TEST_THOROUGH"] = "1" if args.thorough else ""
     begin = time.monotonic()
     counts = {kind: Counts() for kind in kinds if kind in (args.kind or kinds)}
     if "lit" in counts:

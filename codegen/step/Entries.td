@@ -123,13 +123,14 @@ def Step_AttentionGradOp : Step_Entry<"attention_grad", [AttrSizedOperandSegment
     Step_Reads<Optional<Step_View>>:$key_mask, Step_Reads<Optional<Step_View>>:$sinks,
     Step_Reads<Optional<Step_View>>:$words, Step_Writes<Step_View>:$query_gradient,
     Step_Writes<Step_View>:$key_gradient, Step_Writes<Step_View>:$value_gradient,
-    Step_Writes<Step_View>:$workspace, F64Attr:$scale, UnitAttr:$causal, DefaultValuedAttr<I64Attr, "-1">:$left,
-    DefaultValuedAttr<I64Attr, "-1">:$right, DefaultValuedAttr<F64Attr, "0.0">:$softcap,
-    DefaultValuedAttr<I64Attr, "0">:$samples, DefaultValuedAttr<I64Attr, "0">:$sample_stride);
+    Step_Writes<Step_View>:$workspace, F64Attr:$scale, UnitAttr:$causal,
+    DefaultValuedAttr<I64Attr, "-1">:$left, DefaultValuedAttr<I64Attr, "-1">:$right,
+    DefaultValuedAttr<F64Attr, "0.0">:$softcap, DefaultValuedAttr<I64Attr, "0">:$samples,
+    DefaultValuedAttr<I64Attr, "0">:$sample_stride);
   let assemblyFormat = [{$gradient `,` $query `,` $key `,` $value `,` $output `,` $log_sum_exp
     (`bias` $bias^)? (`key_mask` $key_mask^)? (`sinks` $sinks^)? (`drawn` $words^)?
-    `into` $query_gradient `,` $key_gradient `,` $value_gradient `workspace` $workspace attr-dict `:`
-    functional-type(operands, results)}];
+    `into` $query_gradient `,` $key_gradient `,` $value_gradient `workspace` $workspace
+    attr-dict `:` functional-type(operands, results)}];
 }
 
 def Step_CrossEntropyOp : Step_Entry<"cross_entropy"> {

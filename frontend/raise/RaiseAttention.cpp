@@ -342,7 +342,8 @@ void RaiseAttention::build(nn::MatMulOp op, const Operand &q, const Operand &k,
                 windowText(mask.window) +
                 numberText(", scores capped at ", scores.softcap) +
                 (dropout ? numberText(", probabilities dropped at ",
-                                      dropout.getRate()->convertToDouble())
+                                      dropout.getRate()->convertToDouble()) +
+                               " by " + described(dropout.getResult())
                          : "") +
                 (sinks ? ", with sinks" : "") +
                 (mask.keyMask ? ", with a mask of keys" : "") +

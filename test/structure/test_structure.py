@@ -82,12 +82,7 @@ ROOMS = {
         "cli": {"base", "flags", "data", "device", "store", "launch", "train"},
     },
 }
-OPEN = {
-    "runtime/plan.pb.h",
-    "runtime/Container.h",
-    "runtime/base/Threefry.h",
-    "codegen/Target.h",
-}
+OPEN = {"runtime/plan.pb.h", "runtime/Container.h", "runtime/base/Threefry.h", "codegen/Target.h"}
 # Passes ask for traits and interfaces (NN.td, NNInterfaces.td), not for ops. These name several,
 # each for a reason of its own:
 LISTS_OF_OPS = {

@@ -14,26 +14,41 @@ LONG = True
 PTXAS = shutil.which("ptxas") or shutil.which("ptxas", path="/usr/local/cuda/bin")
 
 
+ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
+# The one that is assembled for without --thorough.
+FIRST = "sm_90"
+
+
+@unittest.skipUnless(PTXAS, "there is no ptxas: it comes with the CUDA toolkit")
 class OwnKernels(unittest.TestCase):
-    @unittest.skipUnless(PTXAS, "there is no ptxas: it comes with the CUDA toolkit")
-    def test_assembled_without_spills(self):
+    def check(self, architecture):
         files = sorted(glob.glob(os.path.join(BUILD, "runtime/cuda/kernels/*.ptx")))
         self.assertGreaterEqual(len(files), 2)
         for path in files:
             with open(path, encoding="utf-8") as file:
                 entries = file.read().count(".visible .entry")
-            for architecture in ("sm_80", "sm_90", "sm_100"):
-                with self.subTest(file=os.path.basename(path), architecture=architecture):
-                    done = subprocess.run(
-                        [PTXAS, "-arch", architecture, "-v", path, "-o", "/dev/null"],
-                        capture_output=True,
-                        text=True,
-                    )
-                    self.assertEqual(done.returncode, 0, done.stderr)
-                    spills = re.findall(r"(\d+) bytes spill (?:stores|loads)", done.stderr)
-                    self.assertEqual(len(spills), 2 * entries)
-                    self.assertEqual(set(spills), {"0"})
+            with self.subTest(file=os.path.basename(path)):
+                done = subprocess.run(
+                    [PTXAS, "-arch", architecture, "-v", path, "-o", "/dev/null"],
+                    capture_output=True,
+                    text=True,
+                )
+                self.assertEqual(done.returncode, 0, done.stderr)
+                spills = re.findall(r"(\d+) bytes spill (?:stores|loads)", done.stderr)
+                self.assertEqual(len(spills), 2 * entries)
+                self.assertEqual(set(spills), {"0"})
 
+
+for _architecture in ARCHITECTURES:
+    _needed = unittest.skipUnless(
+        _architecture == FIRST or os.environ.get("SHARDC_TEST_THOROUGH"),
+        "assembles for another architecture: ./dev test --thorough",
+    )
+    setattr(
+        OwnKernels,
+        f"test_{_architecture}_without_spills",
+        _needed(lambda self, architecture=_architecture: self.check(architecture)),
+    )
 
 if __name__ == "__main__":
     unittest.main()

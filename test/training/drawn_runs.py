@@ -21,8 +21,8 @@ def initial():
 
 
 def written(nodes, values, dtype, opset, changes=(), length=LENGTH):
-    """The ONNX file of nodes that make "loss" from "x" [batch, length, features]; of `changes`, each replaces the node that
-    gives a value by others."""
+    """The ONNX file of nodes that make "loss" from "x" [batch, length, features]; of `changes`,
+    each replaces the node that gives a value by others."""
     for at, other in changes:
         index = next(i for i, each in enumerate(nodes) if at in each.output)
         nodes[index : index + 1] = other

@@ -1,4 +1,4 @@
-"""An attention whose probabilities are dropped is one op, and draws the masks of docs/randomness.md,
+"""An attention that drops probabilities is one op, and draws the masks of docs/randomness.md,
 computed here in numpy, whatever the mesh, the strategy, the policy and the layout of its heads."""
 import unittest
 

@@ -1,7 +1,7 @@
 """Real trainers whose ranks are in several processes: losses, norms, exports, predictions and
 checkpoints are those of one process, to the last bit, whatever the split.
 
-With SHARDC_TEST_SPLITS=all every model runs on every mesh with every strategy and in every
+With --thorough every model runs on every mesh with every strategy and in every
 precision; else each of these appears in some run."""
 import itertools
 import os
@@ -92,7 +92,7 @@ class Processes(unittest.TestCase):
                 self.assertTrue(found[name] == value, f"{name} in {processes} processes")
 
     def test_every_split_has_the_bits_of_one_process(self):
-        everything = os.environ.get("SHARDC_TEST_SPLITS") == "all"
+        everything = os.environ.get("SHARDC_TEST_THOROUGH")
         for model, mesh, strategy, precision, flags in all_cases() if everything else CASES:
             with self.subTest(model=model, mesh=mesh, strategy=strategy, precision=precision):
                 self.compile(model, mesh, strategy, precision)

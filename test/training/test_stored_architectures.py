@@ -81,14 +81,18 @@ class StoredArchitectures(unittest.TestCase):
             self.assertEqual({name: each for name, each in off.items() if not each <= RUNNING}, {})
 
 
-for _path in sorted(glob.glob(os.path.join(FOLDER, "*.json"))):
+for _turn, _path in enumerate(sorted(glob.glob(os.path.join(FOLDER, "*.json")))):
     for _exporter in MESHES:
         if os.path.exists(f"{_path[:-5]}.{_exporter}.onnx.xz"):
             _name = "".join(c if c.isalnum() else "_" for c in os.path.basename(_path)[:-5])
+            _needed = unittest.skipIf(
+                _exporter == "tracing" and _turn % 2 and not os.environ.get("SHARDC_TEST_THOROUGH"),
+                "the older exporter's graph of one more model: ./dev test --thorough",
+            )
             setattr(
                 StoredArchitectures,
                 f"test_{_name}_{_exporter}",
-                lambda self, path=_path, exporter=_exporter: self.check(path, exporter),
+                _needed(lambda self, path=_path, exporter=_exporter: self.check(path, exporter)),
             )
 
 if __name__ == "__main__":

@@ -294,6 +294,14 @@ def on_meshes(made, name, data, wanted, folder):
     return result
 
 
+def dropped_by_attention(made, folder):
+    """The names of dropouts that became part of an attention, which draws in a way of its own."""
+    flags = made.compile_flags("1", dims_of(made.source, zoo.BATCH))
+    words = [programs.find("shardc"), made.path, *flags, "--precision", "float64"]
+    words += ["--remarks", "nn-raise", "-q", "-o", os.path.join(folder, "raised.trainer")]
+    return set(re.findall(r"probabilities dropped at .*? by .*?node '(.*?)'", run(words).stderr))
+
+
 def as_is(name, folder):
     """With its own dropout, whose masks PyTorch takes from the same numbers."""
     try:
@@ -301,14 +309,17 @@ def as_is(name, folder):
     except Error as error:
         return {"outcome": "no export", "why": str(error)}
     source = made.source
-    drawn = sum(node.op_type in DRAWN for node in onnx.load(made.path).graph.node)
+    drawn = [node.name for node in onnx.load(made.path).graph.node if node.op_type in DRAWN]
     data = zoo.data_of(name, source, zoo.BATCH)
-    sites = drawn_dropout.Sites(zoo.BATCH, (zoo.LENGTH, zoo.TARGET))
+    own = dropped_by_attention(made, folder)
+    raised = {site for site, node in enumerate(drawn) if node in own}
+    sites = drawn_dropout.Sites(zoo.BATCH, (zoo.LENGTH, zoo.TARGET), raised)
     with drawn_dropout.drawn_by(sites, source.module):
         wanted = torch_run(source, data, sites.begin)
-    if drawn != sites.next:
-        return {"outcome": "refused", "why": f"PyTorch draws {sites.next} masks of {drawn}"}
-    return {"sites": drawn, **on_meshes(made, name, data, wanted, folder)}
+    if len(drawn) != sites.next:
+        why = f"PyTorch draws {sites.next} masks of {len(drawn)}"
+        return {"outcome": "refused", "why": why}
+    return {"sites": len(drawn), **on_meshes(made, name, data, wanted, folder)}
 
 
 def main(folder, names):

@@ -10,16 +10,17 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from dropout_masks import masks
+from dropout_masks import attention_masks, masks
 
 
 class Sites:
     """Of one run: `step` counts from 0, and every forward begins with the first site. Samples lie
     outermost. A matrix has one row of each, or as many as one of `lengths`; another is a table that
-    is not broadcast yet."""
+    is not broadcast yet. `attentions`: the sites that are part of an attention."""
 
-    def __init__(self, samples, lengths=(), seed=0):
+    def __init__(self, samples, lengths=(), attentions=(), seed=0):
         self.samples, self.seed, self.step, self.next = samples, seed, 0, 0
+        self.attentions = attentions
         self.rows = {samples * length for length in (1, *lengths)}
 
     def begin(self, step):
@@ -30,10 +31,15 @@ class Sites:
         rate = float(np.float64(str(np.float32(rate))))  # as it was written
         is_table = like.dim() < 3 and like.shape[0] not in self.rows
         if is_table or like.shape[0] % self.samples:
-            drawn = masks(self.seed, self.step, site, rate, None, tuple(like.shape))
+            samples, shape = None, tuple(like.shape)
         else:
-            shape = (like.numel() // self.samples,)
-            drawn = masks(self.seed, self.step, site, rate, range(self.samples), shape)
+            samples, shape = range(self.samples), (like.numel() // self.samples,)
+        if site in self.attentions:
+            keys = like.shape[-1]
+            rows = (math.prod(shape) // keys, keys)
+            drawn = attention_masks(self.seed, self.step, site, rate, samples, rows)
+        else:
+            drawn = masks(self.seed, self.step, site, rate, samples, shape)
         return torch.from_numpy(np.ascontiguousarray(drawn)).reshape(like.shape).to(like.dtype)
 
     def dropout(self, input, p=0.5, training=True, inplace=False):
