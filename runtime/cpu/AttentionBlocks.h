@@ -117,10 +117,9 @@ public:
       scale = std::bit_cast<double>(uint64_t(word(ScaleHigh)) << 32 |
                                     word(ScaleLow));
   }
-  explicit operator bool() const { return words; }
 
-  /// Of keys [first, first + count) of a block that begins at `block`; null:
-  /// they are all kept.
+  /// Of keys `within` the block that begins at key `block`; null: they are all
+  /// kept.
   const T *factors(int64_t batch, int64_t head, int64_t row, int64_t block,
                    KeyRange within) {
     if (!words)

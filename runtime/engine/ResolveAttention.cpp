@@ -69,15 +69,19 @@ entry::AttentionOperands resolveOperands(const RankState &state,
     requireContiguous(a.sinks, "sinks");
   }
   if (a.words) {
-    const int64_t rows = q[0] * q[2] * q[1], stride = entry.sample_stride();
+    const int64_t rows = q[0] * q[2] * q[1], keys = std::max<int64_t>(k[1], 1);
+    const int64_t stride = entry.sample_stride();
     requireDtype(a.words, plan::INT32, "words");
     requireShape(a.words, {8}, "words");
     requireContiguous(a.words, "words");
     a.samples = entry.samples();
-    a.rowStride = stride / std::max<int64_t>(k[1], 1);
+    a.rowStride = stride / keys;
+    auto areRows = [&] {
+      return stride % keys == 0 && a.rowStride <= rows && a.samples <= rows &&
+             rows % (a.samples * a.rowStride) == 0;
+    };
     if (a.samples < 0 || stride < 0 || (a.samples == 0) != (stride == 0) ||
-        stride % std::max<int64_t>(k[1], 1) != 0 ||
-        (a.samples > 0 && rows % (a.samples * a.rowStride) != 0))
+        (a.samples > 0 && !areRows()))
       fail("expects samples that divide ", rows, " rows of ", k[1],
            " scores, got ", a.samples, " of stride ", stride);
   }

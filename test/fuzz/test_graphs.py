@@ -25,8 +25,8 @@ LONG = True
 
 BATCH = 10
 # Of --thorough, and what is tried without it.
-GRAPHS, FIRST_GRAPHS = 450, 200
-CUDA, CUDA_GRAPHS, FIRST_CUDA_GRAPHS = "cuda:sm_80", 50, 30
+GRAPHS, FIRST_GRAPHS = 450, 150
+CUDA, CUDA_GRAPHS, FIRST_CUDA_GRAPHS = "cuda:sm_80", 50, 20
 THOROUGH = bool(os.environ.get("SHARDC_TEST_THOROUGH"))
 # Put around nodes by the writer.
 WRAPPED = {"If"}

@@ -70,7 +70,7 @@ const Case cases[] = {
     Case{2, 3, 0, 2, 1, 4, 4}.with(0, true),
     Case{2, 20, 70, 4, 2, 8, 8, true, true}.dropped(0.25, 2),
     Case{1, 24, 33, 1, 1, 8, 4}.dropped(0.5, 3, 8),
-    Case{2, 9, 40, 2, 2, 24, 24, false, false, {1, 2, 1, 40}, true, true, 20}
+    Case{2, 9, 40, 2, 2, 12, 12, false, false, {1, 2, 1, 40}, true, true, 20}
         .with(0, true)
         .dropped(0.1, 0),
     {2, 3, 0, 2, 1, 4, 4}, // nothing to see
@@ -317,7 +317,10 @@ SHARDC_CONFORMANCE(AttentionGrad);
 TEST_P(AttentionConformance, IsSoftmaxOfScoresTimesValues) {
   for (const Case &of : cases)
     for (plan::DType dtype : floatTypes)
-      for (bool withSums : {true, false})
+      for (bool withSums : {true, false}) {
+        // Where nobody wants them, one type of each case does.
+        if (!withSums && dtype != floatTypes[(&of - cases) % 4])
+          continue;
         onDevice([&](Bench &bench) {
           SCOPED_TRACE(testing::Message()
                        << &of - cases << ", " << plan::DType_Name(dtype));
@@ -334,6 +337,7 @@ TEST_P(AttentionConformance, IsSoftmaxOfScoresTimesValues) {
           if (withSums)
             bench.expect(entry.logSumExp, setting.logSumExp, "log_sum_exp");
         });
+      }
 }
 
 TEST_P(AttentionGradConformance, IsTheGradientOfEachOperand) {
