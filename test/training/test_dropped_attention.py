@@ -1,5 +1,6 @@
 """An attention that drops probabilities is one op, and draws the masks of docs/randomness.md,
 computed here in numpy, whatever the mesh, the strategy, the policy and the layout of its heads."""
+import os
 import unittest
 
 import numpy as np
@@ -7,8 +8,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 from drawn_runs import GLOBAL, HIDDEN, RATE, SEED, DrawnRuns, initial, written
 from dropout_masks import attention_masks
+from edited_plan import edit
 from emulated_cuda import emulated
-from reference import SHARDC, command, read_metrics
+from reference import BUILD, SHARDC, CommandFailed, command, read_metrics
 
 HEADS, LENGTH, DROPPED = 2, 70, 0.25
 SIZE = HIDDEN // HEADS
@@ -119,6 +121,26 @@ class DroppedAttentionTest(DrawnRuns):
             want = want or got
             self.assertEqual(got[0], want[0], policy)
             np.testing.assert_array_equal(got[1]["w0"], want[1]["w0"], policy)
+
+    def test_the_checker_sees_samples_that_lie_elsewhere(self):
+        self.write(model("heads"))
+        self.compile("2")
+        check = os.path.join(BUILD, "bin", "shardc-check")
+        command(check, self.path("m.trainer"), self.path("m.onnx"))
+
+        def change(plan):
+            kinds = ("attention", "attention_grad")
+            found = [e for e in plan.train.entries if e.WhichOneof("kind") in kinds]
+            self.assertEqual(len(found), 2)
+            entry = getattr(found[1], found[1].WhichOneof("kind"))
+            self.assertGreater(entry.samples, 0)
+            entry.samples = entry.sample_stride = 0
+
+        edit(self.path("m.trainer"), self.path("e.trainer"), change)
+        self.compile("1", "--remat", "none", micro=2)
+        reference = ("--reference", self.path("m.trainer"))
+        with self.assertRaisesRegex(CommandFailed, "attention_grad.*sample"):
+            command(check, self.path("e.trainer"), self.path("m.onnx"), *reference)
 
     def test_rates_of_a_run(self):
         self.write(model("heads"))

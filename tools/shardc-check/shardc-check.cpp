@@ -65,15 +65,35 @@ void compare(const plan::Plan &plan, const Values &values,
       findings.add("the plan", "has the ", name, ", which the reference lacks");
 }
 
-/// By expression of a dropout: what it was of, with nothing dropped.
+/// The attention of which `expr` is a result, with nothing dropped of its
+/// probabilities; nothing where it drops none.
+std::optional<Expr> undropped(const Values &values, const Expr &expr) {
+  if (!expr.op.starts_with("Attention.") || expr.operands.empty() ||
+      values[expr.operands.back().value.expr].op != "draws")
+    return std::nullopt;
+  Expr kept = expr;
+  kept.operands.pop_back();
+  for (const char *name : {"samples=", "sample_stride="})
+    if (size_t at = kept.attributes.find(name); at != std::string::npos)
+      kept.attributes.erase(at, kept.attributes.find(';', at) + 1 - at);
+  return kept;
+}
+
+/// By expression of a dropout, or of an attention that drops: what it is with
+/// nothing dropped.
 std::map<int, Value> dropped(Values &values) {
   std::map<int, Value> of;
   const int known = values.size();
-  for (int expr = 0; expr < known; ++expr)
+  for (int expr = 0; expr < known; ++expr) {
     if (values[expr].op == "dropout" && !values[expr].operands.empty()) {
       const Value input = values[expr].operands[0].value;
       of[expr] = values.replace(input, of);
+    } else if (auto kept = undropped(values, values[expr])) {
+      for (Operand &operand : kept->operands)
+        operand.value = values.replace(operand.value, of);
+      of[expr] = values.whole(values.intern(std::move(*kept)));
     }
+  }
   return of;
 }
 
