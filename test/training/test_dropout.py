@@ -1,5 +1,6 @@
 """Dropout draws the masks of docs/randomness.md, computed here in numpy, on every mesh, with every
 strategy, policy and number of micro-batches; evaluations and `--dropout off` drop nothing."""
+import os
 import unittest
 
 import numpy as np
@@ -8,7 +9,7 @@ from onnx import TensorProto, helper, numpy_helper
 from dropout_masks import masks, threefry2x32
 from drawn_runs import GLOBAL, HIDDEN, LENGTH, OUT, RATE, SEED, DrawnRuns, initial, written
 from emulated_cuda import emulated
-from reference import CommandFailed, read_metrics
+from reference import BUILD, CommandFailed, command, read_metrics
 
 STEPS = DrawnRuns.STEPS
 RATES = {"hidden": 0.3, "turned": 0.1, "weight": 0.2}
@@ -192,6 +193,28 @@ class DropoutTest(DrawnRuns):
         for flag in (("--dropout", "off"), ("--dropout-rate", "match=a,p=0.5")):
             with self.assertRaisesRegex(CommandFailed, "this trainer drops nothing"):
                 self.train(*flag)
+
+    def test_the_checker_compares_a_residual_behind_a_dropout(self):
+        """In an evaluation a GPU's product adds the residual itself."""
+        numbers = {n: v.astype(np.float32) for n, v in initial().items()}
+        numbers |= {"w2": np.eye(HIDDEN, dtype=np.float32), "ratio": np.float32(0.5)}
+        values = [numpy_helper.from_array(np.asarray(v), n) for n, v in numbers.items()]
+        values.append(numpy_helper.from_array(np.array(True), "training"))
+        nodes = [
+            helper.make_node("MatMul", ["x", "w0"], ["h"]),
+            helper.make_node("MatMul", ["h", "w2"], ["p"]),
+            helper.make_node("Dropout", ["p", "ratio", "training"], ["d"]),
+            helper.make_node("Add", ["h", "d"], ["r"]),
+            helper.make_node("MatMul", ["r", "w1"], ["y"]),
+            helper.make_node("Mul", ["y", "y"], ["square"]),
+            helper.make_node("ReduceMean", ["square"], ["loss"], keepdims=0),
+        ]
+        self.write(written(nodes, values, TensorProto.FLOAT, 17))
+        for target in ("cpu", "cuda:sm_90"):
+            with self.subTest(target=target):
+                self.compile("2", "--target", target, precision="float32")
+                check = os.path.join(BUILD, "bin", "shardc-check")
+                command(check, self.path("m.trainer"), self.path("m.onnx"))
 
     def test_a_gpu_draws_them(self):
         self.write(model(RATES, TensorProto.FLOAT))

@@ -79,8 +79,31 @@ std::optional<Expr> undropped(const Values &values, const Expr &expr) {
   return kept;
 }
 
+/// The product that adds a residual as a sum of it and the same product without
+/// is: with a dropout between them they are two ops, and one without. Nothing
+/// where there is none among the first `known`.
+std::optional<Value> withResidual(Values &values, const Expr &sum, int known) {
+  if (sum.op != "add" || sum.operands.size() != 2)
+    return std::nullopt;
+  for (int side : {0, 1}) {
+    const Value product = sum.operands[side].value,
+                residual = sum.operands[1 - side].value;
+    if (product.expr < 0 || values[product.expr].op != "gemm" ||
+        product != values.whole(product.expr))
+      continue;
+    Expr both = values[product.expr];
+    if (both.operands.size() != 4 || both.operands[3].value.expr >= 0)
+      continue;
+    both.operands[3] = {residual, both.operands[0].shape, {}};
+    both.operands[3].shape.back() = both.operands[1].shape.back();
+    if (int found = values.intern(std::move(both)); found < known)
+      return values.whole(found);
+  }
+  return std::nullopt;
+}
+
 /// By expression of a dropout, or of an attention that drops: what it is with
-/// nothing dropped.
+/// nothing dropped; and by sums that become a product's then.
 std::map<int, Value> dropped(Values &values) {
   std::map<int, Value> of;
   const int known = values.size();
@@ -92,6 +115,12 @@ std::map<int, Value> dropped(Values &values) {
       for (Operand &operand : kept->operands)
         operand.value = values.replace(operand.value, of);
       of[expr] = values.whole(values.intern(std::move(*kept)));
+    } else if (values[expr].op == "add" && !of.empty()) {
+      Expr sum = values[expr];
+      for (Operand &operand : sum.operands)
+        operand.value = values.replace(operand.value, of);
+      if (auto found = withResidual(values, sum, known))
+        of[expr] = *found;
     }
   }
   return of;
