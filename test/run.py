@@ -284,7 +284,7 @@ def main():
         action="store_true",
         help=(
             "also what takes long and repeats a proof: more random graphs, models, meshes and"
-            " splits into processes, the own kernels assembled for every architecture"
+            " splits into processes"
         ),
     )
     parser.add_argument("--quiet", action="store_true")

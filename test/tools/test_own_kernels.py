@@ -15,8 +15,6 @@ PTXAS = shutil.which("ptxas") or shutil.which("ptxas", path="/usr/local/cuda/bin
 
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
-# The one that is assembled for without --thorough.
-FIRST = "sm_90"
 
 
 @unittest.skipUnless(PTXAS, "there is no ptxas: it comes with the CUDA toolkit")
@@ -40,14 +38,10 @@ class OwnKernels(unittest.TestCase):
 
 
 for _architecture in ARCHITECTURES:
-    _needed = unittest.skipUnless(
-        _architecture == FIRST or os.environ.get("SHARDC_TEST_THOROUGH"),
-        "assembles for another architecture: ./dev test --thorough",
-    )
     setattr(
         OwnKernels,
         f"test_{_architecture}_without_spills",
-        _needed(lambda self, architecture=_architecture: self.check(architecture)),
+        lambda self, architecture=_architecture: self.check(architecture),
     )
 
 if __name__ == "__main__":

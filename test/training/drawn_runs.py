@@ -6,6 +6,7 @@ import unittest
 import numpy as np
 from onnx import helper
 
+from emulated_cuda import emulated
 from reference import SHARDC, command, read_metrics, read_safetensors
 
 GLOBAL, LENGTH, FEATURES, HIDDEN, OUT = 8, 3, 5, 16, 4
@@ -68,6 +69,16 @@ class DrawnRuns(unittest.TestCase):
         command(self.path("m.trainer"), *words, *flags)
         losses = [step["loss"] for step in read_metrics(self.path("m.jsonl"))[0]]
         return losses, read_safetensors(self.path("p.safetensors"))
+
+    def agrees_on_gpus(self, content, want):
+        """A model in float32 on two emulated GPUs, and on processors."""
+        self.write(content)
+        np.save(self.path("x.npy"), self.x.astype(np.float32))
+        self.compile("2", "--target", "cuda", precision="float32")
+        with emulated():
+            self.agrees(self.train(), want, 1e-5)
+        self.compile("2", precision="float32")
+        self.agrees(self.train(), want, 1e-5)
 
     def agrees(self, got, want, tolerance=1e-12):
         np.testing.assert_allclose(got[0], want[0], rtol=tolerance)

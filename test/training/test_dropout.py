@@ -8,7 +8,6 @@ from onnx import TensorProto, helper, numpy_helper
 
 from dropout_masks import masks, threefry2x32
 from drawn_runs import GLOBAL, HIDDEN, LENGTH, OUT, RATE, SEED, DrawnRuns, initial, written
-from emulated_cuda import emulated
 from reference import BUILD, CommandFailed, command, read_metrics
 
 STEPS = DrawnRuns.STEPS
@@ -217,14 +216,8 @@ class DropoutTest(DrawnRuns):
                 command(check, self.path("m.trainer"), self.path("m.onnx"))
 
     def test_a_gpu_draws_them(self):
-        self.write(model(RATES, TensorProto.FLOAT))
         want = losses_and_parameters(self.x, RATES)
-        np.save(self.path("x.npy"), self.x.astype(np.float32))
-        self.compile("2", "--target", "cuda", precision="float32")
-        with emulated():
-            self.agrees(self.train(), want, 1e-5)
-        self.compile("2", precision="float32")
-        self.agrees(self.train(), want, 1e-5)
+        self.agrees_on_gpus(model(RATES, TensorProto.FLOAT), want)
 
 
 if __name__ == "__main__":

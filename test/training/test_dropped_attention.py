@@ -9,7 +9,6 @@ from onnx import TensorProto, helper, numpy_helper
 from drawn_runs import GLOBAL, HIDDEN, RATE, SEED, DrawnRuns, initial, written
 from dropout_masks import attention_masks
 from edited_plan import edit
-from emulated_cuda import emulated
 from reference import BUILD, SHARDC, CommandFailed, command, read_metrics
 
 HEADS, LENGTH, DROPPED = 2, 70, 0.25
@@ -159,14 +158,8 @@ class DroppedAttentionTest(DrawnRuns):
         self.assertAlmostEqual(events[0]["loss"], want, 12)
 
     def test_a_gpu_draws_them(self):
-        self.write(model("heads", TensorProto.FLOAT))
         want = losses_and_parameters(self.x, DROPPED)
-        np.save(self.path("x.npy"), self.x.astype(np.float32))
-        self.compile("2", "--target", "cuda", precision="float32")
-        with emulated():
-            self.agrees(self.train(), want, 1e-5)
-        self.compile("2", precision="float32")
-        self.agrees(self.train(), want, 1e-5)
+        self.agrees_on_gpus(model("heads", TensorProto.FLOAT), want)
 
 
 if __name__ == "__main__":

@@ -115,7 +115,11 @@ std::map<int, Value> dropped(Values &values) {
       for (Operand &operand : kept->operands)
         operand.value = values.replace(operand.value, of);
       of[expr] = values.whole(values.intern(std::move(*kept)));
-    } else if (values[expr].op == "add" && !of.empty()) {
+    } else if (values[expr].op == "add" &&
+               std::ranges::any_of(values[expr].operands,
+                                   [&](const Operand &operand) {
+                                     return of.contains(operand.value.expr);
+                                   })) {
       Expr sum = values[expr];
       for (Operand &operand : sum.operands)
         operand.value = values.replace(operand.value, of);
