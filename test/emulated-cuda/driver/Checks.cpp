@@ -272,9 +272,11 @@ void AccessCheck::check(CUdeviceptr begin, size_t bytes, bool reads,
 void *AccessCheck::access(ptx::Thread *thread, uint64_t address, uint32_t kind,
                           const char *statement) {
   auto &check = *static_cast<AccessCheck *>(thread->user);
+  uint32_t bytes = kind & ptx::accessBytes;
+  if (address % bytes) [[unlikely]]
+    thread->services->misaligned(thread, statement);
   if (address - check.deviceBegin >= bytesOfDevice) [[unlikely]]
     return check.foreign(thread, address, kind, statement);
-  uint32_t bytes = kind & ptx::accessBytes;
   check.statement = statement;
   bool reads = kind & ptx::accessReads, writes = kind & ptx::accessWrites;
   if (bytes == 4) [[likely]] {

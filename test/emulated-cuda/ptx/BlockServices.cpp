@@ -31,10 +31,15 @@ void Blocks::Impl::warpOf(Thread *thread, WarpOp op, uint32_t mask,
 void Blocks::Impl::sharedOf(Thread *thread, uint64_t address, uint32_t kind,
                             const char *statement) {
   Fiber &fiber = of(thread);
+  uint32_t bytes = kind & accessBytes;
+  if (address % bytes)
+    misaligned(thread, statement);
+  if (!fiber.checksShared)
+    return;
   auto *impl = static_cast<Impl *>(fiber.impl);
   std::string wrong =
-      impl->checks.touch(fiber.time, address, kind & accessBytes,
-                         kind & accessReads, kind & accessWrites, statement);
+      impl->checks.touch(fiber.time, address, bytes, kind & accessReads,
+                         kind & accessWrites, statement);
   if (!wrong.empty())
     Blocks::end(thread, wrong);
 }
@@ -45,9 +50,8 @@ void Blocks::Impl::awaitCopies(Thread *thread, uint32_t groups) {
   for (const LaterCopy &copy : fiber.copies) {
     if (copy.group + groups >= fiber.group)
       break;
-    if (fiber.checksShared)
-      sharedOf(thread, reinterpret_cast<uint64_t>(copy.to),
-               copy.bytes | accessWrites, "cp.async.wait_group");
+    sharedOf(thread, reinterpret_cast<uint64_t>(copy.to),
+             copy.bytes | accessWrites, "cp.async.wait_group");
     std::memcpy(copy.to, copy.from, copy.given);
     std::memset(static_cast<char *>(copy.to) + copy.given, 0,
                 copy.bytes - copy.given);

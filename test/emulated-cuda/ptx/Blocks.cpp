@@ -30,8 +30,7 @@ void Blocks::Impl::enter(Fiber *fiber) {
       fiber->copies.clear();
     } else
       impl->oneByOne(*fiber);
-    fiber->state = State::Ended;
-    shardcSwitchFiber(&fiber->at, impl->scheduler);
+    wait(*fiber, State::Ended);
   }
 }
 
@@ -124,17 +123,14 @@ bool Blocks::Impl::runWarp(size_t warp) {
   size_t begin = warp * warpSize, end = std::min(begin + warpSize, threads);
   bool any = false;
   for (;;) {
-    bool ran = false;
-    for (size_t i = begin; i < end; ++i) {
-      Fiber &fiber = *fibers[grid.backwards ? end - 1 - (i - begin) : i];
-      if (fiber.state != State::Ready)
-        continue;
-      resume(fiber);
-      ran = true;
-      if (!problem.empty())
-        return true;
-    }
-    ran |= meet(begin, end);
+    Fiber *first = fibers[grid.backwards ? end - 1 : begin].get();
+    while (first && first->state != State::Ready)
+      first = first->next;
+    if (first)
+      resume(*first);
+    if (!problem.empty())
+      return true;
+    bool ran = first || meet(begin, end);
     if (!ran || !problem.empty())
       return any;
     any = true;
@@ -268,11 +264,17 @@ std::string Blocks::Impl::run(Kernel function, const void *given,
     for (size_t i = 0; i < threads; ++i) {
       begin(*fibers[i]);
       number(*fibers[i], i);
+      // The last of a warp to run has none.
+      size_t next = grid.backwards ? i - 1 : i + 1;
+      bool isThere = next < threads && next / warpSize == i / warpSize;
+      fibers[i]->next = isThere ? fibers[next].get() : nullptr;
     }
     for (size_t block = first; block < end && problem.empty(); ++block)
       runWaiting(block);
-  } else
+  } else {
+    fibers[0]->next = nullptr;
     resume(*fibers[0]);
+  }
   stale = !problem.empty();
   return problem;
 }

@@ -27,7 +27,8 @@ struct Fiber : Thread {
   State state = State::Ready;
   Blocks *blocks = nullptr;
   void *impl = nullptr;
-  void *at = nullptr; // its stack, while it does not run
+  void *at = nullptr;    // its stack, while it does not run
+  Fiber *next = nullptr; // of its warp, in the order in which they run
   char *stack = nullptr;
   // What it waits for.
   WarpOp op = WarpOp::Meet;
@@ -97,6 +98,7 @@ struct Blocks::Impl {
     std::fill(sharedMemory.begin(), sharedMemory.end(), char(0xa5));
   }
 
+  /// Until it and those of its warp that are ready behind it wait or have ended.
   void resume(Fiber &fiber) { shardcSwitchFiber(&scheduler, fiber.at); }
 
   void runWaiting(size_t block);
@@ -116,7 +118,11 @@ struct Blocks::Impl {
   static Fiber &of(Thread *thread) { return *static_cast<Fiber *>(thread); }
   static void wait(Fiber &fiber, State state) {
     fiber.state = state;
-    shardcSwitchFiber(&fiber.at, static_cast<Impl *>(fiber.impl)->scheduler);
+    auto *impl = static_cast<Impl *>(fiber.impl);
+    Fiber *next = impl->problem.empty() ? fiber.next : nullptr;
+    while (next && next->state != State::Ready)
+      next = next->next;
+    shardcSwitchFiber(&fiber.at, next ? next->at : impl->scheduler);
   }
   static void barrierOf(Thread *thread, uint32_t number, uint32_t count,
                         const char *statement);

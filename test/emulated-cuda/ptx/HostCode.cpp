@@ -33,7 +33,7 @@ static void optimize(llvm::Module &module, TargetMachine &machine) {
       .run(module, modules);
 }
 
-Expected<orc::JITTargetMachineBuilder> hostMachine() {
+Expected<orc::JITTargetMachineBuilder> hostMachine(bool isKept) {
   InitializeNativeTarget();
   InitializeNativeTargetAsmPrinter();
   auto host = orc::JITTargetMachineBuilder::detectHost();
@@ -41,14 +41,16 @@ Expected<orc::JITTargetMachineBuilder> hostMachine() {
     return host.takeError();
   host->setRelocationModel(Reloc::PIC_);
   host->setCodeModel(CodeModel::Small);
+  host->setCodeGenOptLevel(isKept ? CodeGenOptLevel::Less
+                                  : CodeGenOptLevel::None);
   return host;
 }
 
-Expected<std::string> compile(StringRef ptx, bool checked) {
+Expected<std::string> compile(StringRef ptx, bool checked, bool isKept) {
   auto parsed = parse(ptx);
   if (!parsed)
     return parsed.takeError();
-  auto host = hostMachine();
+  auto host = hostMachine(isKept);
   if (!host)
     return host.takeError();
   auto machine = host->createTargetMachine();
@@ -72,7 +74,7 @@ Expected<std::string> compile(StringRef ptx, bool checked) {
 }
 
 Expected<HostCode> HostCode::compile(ArrayRef<Module> modules) {
-  auto host = hostMachine();
+  auto host = hostMachine(false);
   if (!host)
     return host.takeError();
   auto machine = host->createTargetMachine();

@@ -16,11 +16,13 @@ class LLJIT;
 
 namespace shardc::test::ptx {
 
-/// How this machine's code is made.
-llvm::Expected<llvm::orc::JITTargetMachineBuilder> hostMachine();
+/// How this machine's code is made. `isKept`: it will run again and again; else
+/// it is compiled for longer than it runs, and instructions are chosen in haste.
+llvm::Expected<llvm::orc::JITTargetMachineBuilder> hostMachine(bool isKept);
 
 /// Translates and optimizes a module into an object file.
-llvm::Expected<std::string> compile(llvm::StringRef ptx, bool checked);
+llvm::Expected<std::string> compile(llvm::StringRef ptx, bool checked,
+                                    bool isKept);
 
 class HostCode {
 public:

@@ -78,7 +78,7 @@ public:
       if (auto file = MemoryBuffer::getFile(path, false, false))
         object = std::move(*file);
     if (!object) {
-      auto compiled = compile(text, checked);
+      auto compiled = compile(text, checked, !path.empty());
       if (!compiled)
         return compiled.takeError();
       keep(path, *compiled);
@@ -167,7 +167,7 @@ private:
   Error start() {
     if (jit)
       return Error::success();
-    auto host = hostMachine();
+    auto host = hostMachine(true);
     if (!host)
       return host.takeError();
     auto made = orc::LLJITBuilder()

@@ -11,6 +11,24 @@ static unsigned lanes(const Instruction &of) {
   return of.has("v2") ? 2 : of.has("v4") ? 4 : of.has("v8") ? 8 : 1;
 }
 
+/// Whether it is known that `operand` is a multiple of `bytes`: another access
+/// of this block has found it out of the same register or name.
+bool Translation::isMultiple(StringRef operand, unsigned bytes) {
+  operand.consume_front("[");
+  operand.consume_back("]");
+  auto [base, offset] = operand.split('+');
+  int64_t more = 0;
+  if (!offset.empty() && offset.trim().getAsInteger(10, more))
+    return false;
+  if (more % bytes)
+    return false;
+  unsigned &known = multiples[base.trim()];
+  if (known >= bytes)
+    return true;
+  known = bytes;
+  return false;
+}
+
 /// An access must be a multiple of all its bytes (PTX ISA, 6.4.1.1).
 Value *Translation::accessed(const Instruction &of, StringRef operand,
                              unsigned bytes, uint32_t kind) {
@@ -18,8 +36,20 @@ Value *Translation::accessed(const Instruction &of, StringRef operand,
   if (of.has("param"))
     return at;
   Value number = builder.CreatePtrToInt(at, builder.getInt64Ty());
-  if (bytes > 1) {
-    Value low = builder.CreateAnd(number, bytes - 1);
+  if (of.has("shared") || of.has("shared::cta")) {
+    service(offsetof(Services, shared), builder.getVoidTy(),
+            {number, builder.getInt32(kind | bytes), statement(of)});
+    return at;
+  }
+  bool isLocal = of.has("local") || of.has("const");
+  if (!of.has("global"))
+    kind |= accessGeneric;
+  Value low = nullptr; // of an address that may be wrong
+  if (bytes > 1 && !isMultiple(operand, bytes))
+    low = builder.CreateAnd(number, bytes - 1);
+  if (checked && !isLocal)
+    return checkedAccess(of, number, low, bytes, kind);
+  if (low) {
     BasicBlock *wrong = BasicBlock::Create(context, "", function);
     BasicBlock *right = BasicBlock::Create(context, "", function);
     builder.CreateCondBr(builder.CreateIsNotNull(low), wrong, right);
@@ -29,24 +59,8 @@ Value *Translation::accessed(const Instruction &of, StringRef operand,
     builder.CreateUnreachable();
     builder.SetInsertPoint(right);
   }
-  if (of.has("shared") || of.has("shared::cta")) {
-    BasicBlock *tell = BasicBlock::Create(context, "", function);
-    BasicBlock *done = BasicBlock::Create(context, "", function);
-    Value checks = field(offsetof(Thread, checksShared), builder.getInt32Ty());
-    builder.CreateCondBr(builder.CreateIsNotNull(checks), tell, done);
-    builder.SetInsertPoint(tell);
-    service(offsetof(Services, shared), builder.getVoidTy(),
-            {number, builder.getInt32(kind | bytes), statement(of)});
-    builder.CreateBr(done);
-    builder.SetInsertPoint(done);
+  if (isLocal)
     return at;
-  }
-  if (of.has("local") || of.has("const"))
-    return at;
-  if (!of.has("global"))
-    kind |= accessGeneric;
-  if (checked)
-    return checkedAccess(of, number, bytes, kind);
   Value inside = builder.CreateICmpULT(
       builder.CreateSub(number, builder.getInt64(deviceMemory)),
       builder.getInt64(deviceMemoryBytes));
@@ -57,7 +71,7 @@ Value *Translation::accessed(const Instruction &of, StringRef operand,
 }
 
 Value *Translation::checkedAccess(const Instruction &of, Value number,
-                                  unsigned bytes, uint32_t kind) {
+                                  Value low, unsigned bytes, uint32_t kind) {
   auto call = [&] {
     return service(offsetof(Services, access), builder.getPtrTy(),
                    {number, builder.getInt32(kind | bytes), statement(of)});
@@ -87,7 +101,7 @@ Value *Translation::checkedAccess(const Instruction &of, Value number,
         builder.CreateAnd(builder.CreateTrunc(offset, word), 2));
   Value wanted = builder.CreateOr(tag, mask);
   Value kept = builder.CreateOr(mask, ~uint32_t(15));
-  Value known = builder.getTrue();
+  Value known = low ? builder.CreateIsNull(low) : builder.getTrue();
   for (unsigned i = 0; i < (bytes + 3) / 4; ++i) {
     // This one has read it, or it has written it and nobody has read it since.
     auto at = [&](uint64_t more) {

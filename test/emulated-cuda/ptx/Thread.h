@@ -57,8 +57,8 @@ inline constexpr int mostWarpWords = 11;
 /// Functions that may switch to other threads, or not come back. `statement` is
 /// the PTX, with its kernel's name.
 struct Services {
-  /// Only called by code that was translated as checked. Returns where the
-  /// bytes are.
+  /// Only called by code that was translated as checked, at any address. Returns
+  /// where the bytes are.
   void *(*access)(Thread *, uint64_t address, uint32_t kind,
                   const char *statement);
   /// `threads`: 0 of all.
@@ -75,7 +75,7 @@ struct Services {
   /// An access that is no multiple of its bytes.
   void (*misaligned)(Thread *, const char *statement);
   void (*trap)(Thread *, const char *statement);
-  /// An access of shared memory.
+  /// An access of shared memory, at any address.
   void (*shared)(Thread *, uint64_t address, uint32_t kind,
                  const char *statement);
 };
@@ -90,7 +90,7 @@ struct Thread {
   /// Of who runs, in checked code: where granules say that nothing is to be found
   /// out any more, Services::access is not called.
   uint32_t tag = 0;
-  /// Whether Services::shared is to be told of accesses of shared memory.
+  /// Whether races in shared memory are looked for.
   uint32_t checksShared = 0;
   /// Who runs it.
   void *user = nullptr;

@@ -1,4 +1,4 @@
-// Control flow and operands. What does the work of an instruction is beside.
+// Control flow. What does the work of an instruction is beside.
 #include "Translate.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -96,11 +96,7 @@ Error Translation::run() {
   thread = function->getArg(1);
   results = function->getArg(2);
   builder.SetInsertPoint(BasicBlock::Create(context, "", function));
-  for (const auto &[name, bits] : kernel.registers) {
-    registers[name] = builder.CreateAlloca(builder.getIntNTy(bits));
-    // A register that nothing was written to holds anything; this, here.
-    builder.CreateStore(builder.getIntN(bits, 0), registers[name]);
-  }
+  findRegisters();
   auto bytes = [&](int64_t size) {
     AllocaInst *made = builder.CreateAlloca(
         ArrayType::get(builder.getInt8Ty(), uint64_t(size)));
@@ -112,6 +108,7 @@ Error Translation::run() {
   builder.CreateStore(builder.getFalse(), carry);
   for (const Instruction &each : kernel.body) {
     if (!each.label.empty()) {
+      multiples.clear();
       BasicBlock *next = blockOf(each.label);
       if (!builder.GetInsertBlock()->getTerminator())
         builder.CreateBr(next);
@@ -186,6 +183,7 @@ Error Translation::instruction(const Instruction &of) {
     if (!builder.GetInsertBlock()->getTerminator())
       builder.CreateBr(behind);
     builder.SetInsertPoint(behind);
+    multiples.clear(); // What was found out there may not have been.
   }
   return Error::success();
 }
@@ -243,38 +241,6 @@ Value *Translation::statement(const Instruction &of) {
   return builder.CreateGlobalString(kernel.name + ": " + of.text);
 }
 
-Value *Translation::variable(StringRef name, const std::vector<Variable> &all,
-                             Value base) {
-  for (const Variable &each : all)
-    if (each.name == name)
-      return builder.CreateConstGEP1_64(builder.getInt8Ty(), base, each.offset);
-  return nullptr;
-}
-
-Value *Translation::place(StringRef name) {
-  if (auto found = symbols.find(name); found != symbols.end())
-    return found->second;
-  for (auto [all, base] : {std::pair(&kernel.parameters, parameters),
-                           {&kernel.results, results},
-                           {&kernel.locals, locals}})
-    if (Value at = variable(name, *all, base))
-      return at;
-  auto isIn = [&](const std::vector<Variable> &all) {
-    return any_of(all, [&](const Variable &each) { return each.name == name; });
-  };
-  Type *pointer = builder.getPtrTy();
-  if (is_contained(module.dynamicShared, name))
-    return field(offsetof(Thread, dynamicShared), pointer);
-  if (!isIn(module.shared) && !isIn(kernel.shared))
-    return nullptr;
-  Value shared = field(offsetof(Thread, shared), pointer);
-  if (Value at = variable(name, module.shared, shared))
-    return at;
-  return variable(name, kernel.shared,
-                  builder.CreateConstGEP1_64(builder.getInt8Ty(), shared,
-                                             module.sharedBytes));
-}
-
 /// "(result), name, (a, b)": the callee has its parameters side by side.
 void Translation::call(const Instruction &of) {
   bool returns = StringRef(of.operands[0]).starts_with("(");
@@ -309,139 +275,6 @@ void Translation::call(const Instruction &of) {
                          : ConstantPointerNull::get(builder.getPtrTy());
   builder.CreateCall(cast<llvm::Function>(symbols.lookup(name)),
                      {block, thread, result});
-}
-
-static std::optional<APInt> numberOf(StringRef text, unsigned bits) {
-  APInt number;
-  bool negative = text.consume_front("-");
-  if (text.starts_with_insensitive("0f") || text.starts_with_insensitive("0d"))
-    text = text.drop_front(2);
-  else if (text.starts_with_insensitive("0x")) {
-    text = text.drop_front(2);
-    text.consume_back("U");
-  } else {
-    text.consume_back("U");
-    if (text.empty() || text.getAsInteger(10, number))
-      return std::nullopt;
-    number = number.zextOrTrunc(bits);
-    return negative ? -number : number;
-  }
-  if (text.getAsInteger(16, number))
-    return std::nullopt;
-  return number.zextOrTrunc(bits);
-}
-
-Value *Translation::read(StringRef operand, unsigned bits) {
-  Type *type = builder.getIntNTy(bits);
-  if (auto found = registers.find(operand); found != registers.end()) {
-    Value value =
-        builder.CreateLoad(found->second->getAllocatedType(), found->second);
-    return builder.CreateZExtOrTrunc(value, type);
-  }
-  if (operand.starts_with("%")) {
-    if (Value special = specialRegister(operand, bits))
-      return special;
-  } else if (std::optional<APInt> number = numberOf(operand, bits))
-    return ConstantInt::get(type, *number);
-  else if (Value at = place(operand))
-    return builder.CreatePtrToInt(at, type);
-  if (problem.empty())
-    problem = "'" + operand.str() + "' is no operand that is known";
-  return PoisonValue::get(type);
-}
-
-Value *Translation::specialRegister(StringRef name, unsigned bits) {
-  Type *word = builder.getInt32Ty();
-  auto result = [&](Value value) {
-    return builder.CreateZExtOrTrunc(value, builder.getIntNTy(bits));
-  };
-  auto [base, dim] = name.rsplit('.');
-  size_t offset = StringSwitch<size_t>(base)
-                      .Case("%tid", offsetof(Thread, tid))
-                      .Case("%ntid", offsetof(Thread, ntid))
-                      .Case("%ctaid", offsetof(Thread, ctaid))
-                      .Case("%nctaid", offsetof(Thread, nctaid))
-                      .Default(-1);
-  if (offset != size_t(-1) && dim.size() == 1 && dim[0] >= 'x' && dim[0] <= 'z')
-    return result(field(offset + size_t(dim[0] - 'x') * 4, word));
-  auto of = [&](size_t offset, unsigned dim) {
-    return field(offset + dim * 4, word);
-  };
-  // The thread's number in its block; warps are 32 of them side by side.
-  auto number = [&] {
-    return builder.CreateAdd(
-        of(offsetof(Thread, tid), 0),
-        builder.CreateMul(
-            of(offsetof(Thread, ntid), 0),
-            builder.CreateAdd(
-                of(offsetof(Thread, tid), 1),
-                builder.CreateMul(of(offsetof(Thread, ntid), 1),
-                                  of(offsetof(Thread, tid), 2)))));
-  };
-  if (name == "%warpid")
-    return result(builder.CreateLShr(number(), 5));
-  bool isMask = name.consume_front("%lanemask_");
-  if (!isMask && name != "%laneid")
-    return nullptr;
-  Value lane = builder.CreateAnd(number(), 31);
-  if (!isMask)
-    return result(lane);
-  Value own = builder.CreateShl(builder.getInt32(1), lane);
-  Value below = builder.CreateSub(own, builder.getInt32(1));
-  Value mask = name == "eq"   ? own
-               : name == "lt" ? below
-               : name == "le" ? builder.CreateOr(below, own)
-               : name == "ge" ? builder.CreateNot(below)
-               : name == "gt" ? builder.CreateNot(builder.CreateOr(below, own))
-                              : nullptr;
-  return mask ? result(mask) : nullptr;
-}
-
-void Translation::write(StringRef operand, Value value, bool isSigned) {
-  if (operand == "_")
-    return;
-  auto found = registers.find(operand);
-  if (found == registers.end()) {
-    if (problem.empty())
-      problem = "'" + operand.str() + "' is no register";
-    return;
-  }
-  Type *type = found->second->getAllocatedType();
-  builder.CreateStore(isSigned ? builder.CreateSExtOrTrunc(value, type)
-                               : builder.CreateZExtOrTrunc(value, type),
-                      found->second);
-}
-
-SmallVector<std::string, 8> Translation::parts(StringRef operand) {
-  SmallVector<std::string, 8> all;
-  if (!operand.consume_front("{")) {
-    all.push_back(operand.str());
-    return all;
-  }
-  SmallVector<StringRef> pieces;
-  operand.drop_back().split(pieces, ',');
-  for (StringRef piece : pieces)
-    all.push_back(piece.trim().str());
-  return all;
-}
-
-Value *Translation::address(StringRef operand) {
-  StringRef text = operand;
-  text.consume_front("[");
-  text.consume_back("]");
-  // "%rd1+16", "%rd1+-16"
-  auto [base, offset] = text.split('+');
-  base = base.trim();
-  int64_t bytes = 0;
-  if (!offset.empty() && offset.trim().getAsInteger(10, bytes)) {
-    if (problem.empty())
-      problem = "'" + operand.str() + "' is no address that is known";
-    return PoisonValue::get(builder.getPtrTy());
-  }
-  Value at = place(base);
-  if (!at)
-    at = builder.CreateIntToPtr(read(base, 64), builder.getPtrTy());
-  return builder.CreateConstGEP1_64(builder.getInt8Ty(), at, bytes);
 }
 
 } // namespace shardc::test::ptx

@@ -13,7 +13,7 @@ namespace shardc::test::ptx {
 
 /// Part of the key of what is kept of kernels that were translated: to be raised
 /// where the same PTX becomes other code.
-inline constexpr int translationVersion = 6;
+inline constexpr int translationVersion = 7;
 
 /// Appends `void name(const void *parameters, Thread *, void *results)` to `to`
 /// for each kernel (Thread.h), and its facts; `parameters`: their bytes, as PTX
@@ -38,9 +38,29 @@ private:
   using Value = llvm::Value *;
   using Ref = llvm::StringRef;
 
-  // Translate.cpp: control flow, operands
+  // Translate.cpp: control flow
   llvm::Error instruction(const Instruction &of);
   llvm::BasicBlock *blockOf(Ref label);
+  void branchByIndex(const Instruction &of);
+  void unknown(const Instruction &of, Ref why);
+  void call(const Instruction &of);
+  /// Of the Thread, which does not change.
+  Value field(size_t offset, llvm::Type *type);
+  /// Calls one of the Services.
+  Value service(size_t offset, llvm::Type *result,
+                llvm::ArrayRef<Value> arguments);
+  Value statement(const Instruction &of);
+
+  // Operands.cpp
+  /// The last value of a register that one block alone mentions, or the variable
+  /// of another one.
+  struct Register {
+    unsigned bits = 0;
+    bool isOfOneBlock = true;
+    Value value = nullptr, variable = nullptr;
+  };
+  void findRegisters();
+  Value variableOf(Register &of);
   /// An operand as `bits` of an integer; as a float of the type's.
   Value read(Ref operand, unsigned bits);
   Value readFloat(Ref operand, Ref type);
@@ -50,22 +70,12 @@ private:
   void writeFloat(Ref operand, Value value, Ref type);
   /// Operands of "{%r1, _}".
   static llvm::SmallVector<std::string, 8> parts(Ref operand);
-  /// Of the Thread, which does not change.
-  Value field(size_t offset, llvm::Type *type);
-  /// Calls one of the Services.
-  Value service(size_t offset, llvm::Type *result,
-                llvm::ArrayRef<Value> arguments);
-  Value statement(const Instruction &of);
   /// A register that PTX has without a declaration; null of no such.
   Value specialRegister(Ref name, unsigned bits);
   Value address(Ref operand);
   /// Where a name's bytes are; null of no name.
   Value place(Ref name);
   Value variable(Ref name, const std::vector<Variable> &all, Value base);
-  void branchByIndex(const Instruction &of);
-  void unknown(const Instruction &of, Ref why);
-
-  void call(const Instruction &of);
 
   // Memory.cpp
   void load(const Instruction &of);
@@ -73,9 +83,11 @@ private:
   /// Where the bytes of an access are; `kind`: reads, writes.
   Value accessed(const Instruction &of, Ref operand, unsigned bytes,
                  uint32_t kind);
-  /// Calls Services::access, unless granules say that it is not needed.
-  Value checkedAccess(const Instruction &of, Value number, unsigned bytes,
-                      uint32_t kind);
+  bool isMultiple(Ref operand, unsigned bytes);
+  /// Calls Services::access, unless granules say that it is not needed. `low`:
+  /// what must be zero of the address; null: it is known.
+  Value checkedAccess(const Instruction &of, Value number, Value low,
+                      unsigned bytes, uint32_t kind);
   void move(const Instruction &of);
   bool atomic(const Instruction &of);
   void copyAsync(const Instruction &of);
@@ -137,8 +149,12 @@ private:
   llvm::Function *function = nullptr;
   Value parameters = nullptr, thread = nullptr, results = nullptr;
   Value locals = nullptr;
-  Value carry = nullptr; // CC.CF
-  llvm::StringMap<llvm::AllocaInst *> registers;
+  Value carry = nullptr;                 // CC.CF
+  Value given = nullptr, made = nullptr; // words for the warp, and of it
+  llvm::StringMap<Register> registers;
+  /// What the registers and names of addresses are known to be multiples of, in
+  /// this block.
+  llvm::StringMap<unsigned> multiples;
   llvm::StringMap<llvm::BasicBlock *> blocks;
   std::string problem; // of the statement that was not known
 };

@@ -23,10 +23,14 @@ void Translation::barrier(const Instruction &of) {
 SmallVector<Value *, 4> Translation::together(const Instruction &of, WarpOp op,
                                               Value mask, ArrayRef<Value> in,
                                               unsigned results) {
-  IRBuilder<> entry(&function->getEntryBlock(),
-                    function->getEntryBlock().begin());
-  Type *words = ArrayType::get(builder.getInt32Ty(), mostWarpWords);
-  Value given = entry.CreateAlloca(words), made = entry.CreateAlloca(words);
+  if (!given) {
+    // All that a thread does together with others takes the same lines of a
+    // cache.
+    IRBuilder<> entry(&function->getEntryBlock(),
+                      function->getEntryBlock().begin());
+    Type *words = ArrayType::get(builder.getInt32Ty(), mostWarpWords);
+    given = entry.CreateAlloca(words), made = entry.CreateAlloca(words);
+  }
   for (auto [i, each] : enumerate(in))
     builder.CreateStore(
         each, builder.CreateConstGEP1_64(builder.getInt32Ty(), given, i));
