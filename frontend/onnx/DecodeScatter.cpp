@@ -4,6 +4,8 @@
 #include "frontend/onnx/Extremes.h"
 #include "frontend/onnx/Windows.h"
 
+#include "llvm/ADT/MapVector.h"
+
 using namespace mlir;
 using namespace shardc;
 using namespace shardc::onnx;
@@ -11,9 +13,11 @@ using namespace shardc::onnx;
 namespace {
 
 /// data seen as [places, rest...], and what is written to places of it:
-/// updates [count, rest...] at positions [count].
+/// updates [count, rest...] at positions [count], of which no two are equal where
+/// they are known to be distinct.
 struct Scatter {
   Operand data, updates, positions;
+  bool areDistinct = false;
 };
 
 /// Floats added at positions, from zeros.
@@ -105,6 +109,80 @@ FailureOr<Operand> reducedAt(NodeContext &context, const Scatter &of,
       emit, of, emit.scalar(element, 1)));
 }
 
+/// Rows of a tensor, by their numbers [count].
+Operand rowsAt(Emitter &emit, const Operand &input, const Operand &numbers) {
+  Shape shape(input.shape());
+  shape[0] = numbers.shape()[0];
+  return emit.emit<nn::GatherOp>(emit.typeOf(shape, input.elementType()),
+                                 {input, numbers},
+                                 {emit.named("axis", int64_t(0))});
+}
+
+/// The most updates that are sorted by their places.
+constexpr int64_t mostSorted = int64_t(1) << 16;
+
+/// ONNX leaves open what two updates of one place make of it. In PyTorch, numpy
+/// and ONNX Runtime, as they run on processors, the last one stays, and the
+/// exporters write what relies on it: zeros.scatter(1, ids, 1.0).
+Scatter withoutOverwritten(NodeContext &context, const Scatter &of) {
+  Emitter &emit = context.emit;
+  int64_t count = of.positions.shape()[0];
+  if (of.areDistinct || count < 2)
+    return of;
+  if (of.positions.isConstant()) {
+    llvm::MapVector<int64_t, int64_t> last;
+    for (auto [number, place] : llvm::enumerate(of.positions.host().toInts()))
+      last[place] = int64_t(number);
+    if (int64_t(last.size()) == count)
+      return of;
+    Shape places, numbers;
+    for (auto [place, number] : last) {
+      places.push_back(place);
+      numbers.push_back(number);
+    }
+    return {of.data, rowsAt(emit, of.updates, emit.ints(numbers)),
+            emit.ints(places), true};
+  }
+  if (count > mostSorted) {
+    if (emit.isFirst("updates of one place"))
+      context.warning("writes " + Twine(count) +
+                      " updates to places that are not known at compile time: "
+                      "where two have one place they are added up, only of " +
+                      Twine(mostSorted) + " or fewer the last stays");
+    return of;
+  }
+  // Sorted by their places, and of one place in their order.
+  auto [places, numbers] = topElements(emit, of.positions, 0, count, true);
+  Operand next = emit.sliceDim(places, 0, 1, count - 1);
+  Operand isLast =
+      emit.concat({emit.compare(nn::CompareKind::ne,
+                                emit.sliceDim(places, 0, 0, count - 1), next),
+                   emit.splat({1}, emit.attributes().getI1Type(), 1)},
+                  0);
+  Shape mask(of.updates.rank(), 1);
+  mask[0] = count;
+  Operand updates = rowsAt(emit, of.updates, numbers);
+  return {of.data,
+          emit.select(emit.reshape(isLast, mask), updates,
+                      emit.scalar(updates.elementType(), 0)),
+          places, true};
+}
+
+/// The data where nothing is written, else the last update.
+Operand overwritten(NodeContext &context, const Scatter &of) {
+  Emitter &emit = context.emit;
+  // It does not matter which one stays.
+  if (of.updates.isConstant() && of.updates.host().isSplat() &&
+      of.updates.type().getNumElements() > 0) {
+    Operand one =
+        emit.slice(of.updates, Shape(of.updates.rank(), 0),
+                   Shape(of.updates.rank(), 1), Shape(of.updates.rank(), 1));
+    return emit.select(isWritten(emit, of), one, of.data);
+  }
+  Scatter last = withoutOverwritten(context, of);
+  return emit.select(isWritten(emit, last), written(emit, last), last.data);
+}
+
 LogicalResult write(NodeContext &context, const Scatter &of) {
   Emitter &emit = context.emit;
   const Operand &data = context.input(0);
@@ -119,14 +197,13 @@ LogicalResult write(NodeContext &context, const Scatter &of) {
   if (reduction != "none" && reduction != "add")
     return context.error("has the reduction '" + reduction +
                          "'; supported are none, add, mul, min and max");
-  Operand sums = written(emit, of), result;
-  if (reduction == "none") {
-    result = emit.select(isWritten(emit, of), sums, of.data);
-  } else if (data.elementType().isInteger(1)) {
+  Operand result;
+  if (reduction == "none")
+    result = overwritten(context, of);
+  else if (data.elementType().isInteger(1))
     return context.error("adds bools");
-  } else {
-    result = emit.binary<nn::AddOp>(of.data, sums);
-  }
+  else
+    result = emit.binary<nn::AddOp>(of.data, written(emit, of));
   context.set(0, emit.reshape(result, data.shape()));
   return success();
 }
@@ -194,6 +271,19 @@ LogicalResult scatterND(NodeContext &context) {
                 emit.reshape(position, {count})});
 }
 
+/// Whether they are places of the largest elements along the last dim, no two of
+/// which are equal in a row.
+bool areOfTopK(const Operand &indices) {
+  Value value = indices.value();
+  while (value) {
+    if (auto topK = value.getDefiningOp<nn::TopKOp>())
+      return value == topK.getIndices();
+    auto cast = value.getDefiningOp<nn::CastOp>();
+    value = cast ? cast.getInput() : Value();
+  }
+  return false;
+}
+
 /// data[i, indices[i, j, k], k] = updates[i, j, k] for axis 1.
 LogicalResult scatterElements(NodeContext &context) {
   const Operand &data = context.input(0), &indices = context.input(1),
@@ -230,9 +320,10 @@ LogicalResult scatterElements(NodeContext &context) {
   }
   int64_t count = updates.type().getNumElements();
   position = emit.broadcast(position, indices.shape());
-  return write(context, {emit.reshape(data, {data.type().getNumElements()}),
-                         emit.reshape(updates, {count}),
-                         emit.reshape(position, {count})});
+  return write(context,
+               {emit.reshape(data, {data.type().getNumElements()}),
+                emit.reshape(updates, {count}), emit.reshape(position, {count}),
+                *axis == data.rank() - 1 && areOfTopK(indices)});
 }
 
 /// A cache [B, ..., L, ...] whose elements from write_indices[b] on, along L,
@@ -290,7 +381,7 @@ LogicalResult tensorScatter(NodeContext &context) {
     llvm::append_range(shape, moved.shape().drop_front(2));
     return emit.reshape(moved, shape);
   };
-  Scatter of{rows(cache), rows(update), position};
+  Scatter of{rows(cache), rows(update), position, true};
   Operand result = emit.select(isWritten(emit, of), written(emit, of), of.data);
   Shape moved, back(cache.rank());
   for (auto [position, dim] : llvm::enumerate(permutation)) {

@@ -68,7 +68,7 @@ void Commit::tidy() const {
       std::ranges::binary_search(folder.steps(), best->step))
     folder.markBest(best->step);
   if (keep > 0)
-    folder.prune(keep);
+    folder.prune(keep, manifest.progress.step);
 }
 
 } // namespace shardc::runtime

@@ -159,8 +159,11 @@ void CheckpointFolder::markBest(int64_t step) const {
   syncFolder(path);
 }
 
-void CheckpointFolder::prune(int64_t keep) const {
+void CheckpointFolder::prune(int64_t keep,
+                             std::optional<int64_t> newest) const {
   std::vector<int64_t> all = steps();
+  if (newest)
+    all.erase(std::ranges::upper_bound(all, *newest), all.end());
   std::optional<int64_t> kept = best();
   for (size_t i = 0; i + keep < all.size(); ++i) {
     if (all[i] == kept)

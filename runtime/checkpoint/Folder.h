@@ -42,7 +42,9 @@ public:
   /// Lets the link `best` lead to the checkpoint of that step.
   void markBest(int64_t step) const;
   /// Removes the oldest checkpoints but for the last `keep`, and the best one.
-  void prune(int64_t keep) const;
+  /// Those behind `newest` are neither counted nor removed: another run's, or
+  /// what is not whole.
+  void prune(int64_t keep, std::optional<int64_t> newest = std::nullopt) const;
   /// Moves all checkpoints to a folder earlier-N in it, and returns its path;
   /// empty: there were none.
   std::string setAside() const;
