@@ -189,11 +189,21 @@ void openCheckpoints(Run &run) {
   if (!run.world.leads())
     return;
   run.checkpoints->prepare();
-  if (options.resume != "none")
-    return;
-  if (std::string aside = run.checkpoints->setAside(); !aside.empty())
-    print(concat("checkpoints: those of the earlier run are in ",
-                 printable(aside), " now\n"));
+  std::error_code error;
+  if (options.resume == "none") {
+    if (std::string aside = run.checkpoints->setAside(); !aside.empty())
+      print(concat("checkpoints: those of the earlier run are in ",
+                   printable(aside), " now\n"));
+  } else if (run.resumed && options.resume != "auto" &&
+             std::filesystem::equivalent(run.resumed->where() + "/..",
+                                         *options.checkpointDir, error)) {
+    // Another run begins there: a later `--resume auto` is to find its steps,
+    // and not those that it went back behind.
+    int64_t step = run.resumed->manifest().progress.step;
+    if (std::string aside = run.checkpoints->setAside(step); !aside.empty())
+      print(concat("checkpoints: those behind step ", step, " are in ",
+                   printable(aside), " now\n"));
+  }
 }
 
 /// Where ranks of this process do not end by themselves.

@@ -177,8 +177,9 @@ void CheckpointFolder::prune(int64_t keep,
   }
 }
 
-std::string CheckpointFolder::setAside() const {
+std::string CheckpointFolder::setAside(int64_t behind) const {
   std::vector<int64_t> all = steps();
+  all.erase(all.begin(), std::ranges::upper_bound(all, behind));
   if (all.empty())
     return "";
   for (int number = 1;; ++number) {
@@ -192,6 +193,8 @@ std::string CheckpointFolder::setAside() const {
       if (rename(pathOf(step).c_str(), (aside + "/" + nameOf(step)).c_str()) !=
           0)
         failErrno("cannot rename ", pathOf(step), " to ", aside);
+    if (best())
+      return aside; // The link leads to one that stays.
     std::string link = std::string("/") + bestLink;
     std::error_code error;
     if (fs::is_symlink(path + link, error) &&

@@ -45,9 +45,9 @@ public:
   /// Those behind `newest` are neither counted nor removed: another run's, or
   /// what is not whole.
   void prune(int64_t keep, std::optional<int64_t> newest = std::nullopt) const;
-  /// Moves all checkpoints to a folder earlier-N in it, and returns its path;
-  /// empty: there were none.
-  std::string setAside() const;
+  /// Moves the checkpoints behind a step, or all, to a folder earlier-N in it,
+  /// and returns its path; empty: there were none.
+  std::string setAside(int64_t behind = -1) const;
 
 private:
   std::string path;

@@ -238,6 +238,25 @@ class Checkpoints(CheckpointTest):
         self.train(trainer, "a", *saves, "--checkpoint-keep", 2)
         self.assertEqual(sorted(os.listdir(self.path("c"))), ["step-00000005", "step-00000006"])
 
+    def test_a_run_that_goes_back_keeps_its_own(self):
+        """What it went back behind is set aside, neither counted, removed nor gone on with."""
+        trainer = self.compile()
+        folder = self.path("c")
+        saves = ("--checkpoint-dir", folder, "--checkpoint-every", 2)
+        self.train(trainer, "a", *saves)
+        back = ("--resume", os.path.join(folder, "step-00000002"), "--checkpoint-keep", 1)
+        self.train(trainer, "b", *saves, *back, steps=5)
+        self.assertEqual(sorted(os.listdir(folder)), ["earlier-1", "step-00000005"])
+        aside = os.listdir(os.path.join(folder, "earlier-1"))
+        self.assertEqual(sorted(aside), ["step-00000004", "step-00000006"])
+        # One that is not whole, of a later step, stays what it is.
+        os.mkdir(os.path.join(folder, "step-00000009"))
+        more = ("--resume", "auto", "--checkpoint-keep", 1)
+        self.train(trainer, "c", *saves, *more, steps=6)
+        self.assertEqual(
+            sorted(os.listdir(folder)), ["earlier-1", "step-00000006", "step-00000009"]
+        )
+
 
 if __name__ == "__main__":
     unittest.main()
