@@ -236,6 +236,30 @@ Value emitTable(const View &view, unsigned batch, unsigned sequence,
                                repeated);
 }
 
+/// Whether a trained parameter reaches it through floats: learned frequencies, or
+/// a product of two complex numbers, whose factors are both trained.
+bool isTrained(Value value) {
+  SmallVector<Value> left = {value};
+  DenseSet<Value> seen;
+  while (!left.empty()) {
+    Value each = left.pop_back_val();
+    Operation *op = each.getDefiningOp();
+    if (!op || !seen.insert(each).second ||
+        !isa<FloatType>(typeOf(each).getElementType()))
+      continue;
+    if (auto stop = dyn_cast<nn::StopGradientOp>(op); stop && !stop.getWhere())
+      continue;
+    if (auto get = dyn_cast<nn::GetParameterOp>(op)) {
+      auto parameter = SymbolTable::lookupNearestSymbolFrom<nn::ParameterOp>(
+          get, get.getParameterAttr());
+      if (parameter && parameter.getTrainable())
+        return true;
+    }
+    llvm::append_range(left, op->getOperands());
+  }
+  return false;
+}
+
 struct RaiseRope : RewritePattern {
   RaiseRope(MLIRContext *context, StringRef root)
       : RewritePattern(root, 1, context) {}
@@ -274,6 +298,9 @@ struct RaiseRope : RewritePattern {
     if (cos.dims().size() != rank || sin.dims().size() != rank)
       return miss("cosines and sines have ", cos.dims().size(), " and ",
                   sin.dims().size(), " dims, what rotates has ", rank);
+    if (isTrained(cosValue) || isTrained(sinValue))
+      return miss("what gives the angles is trained, and there is no gradient "
+                  "of them");
     // The dim of positions and, of four dims, that of heads, along which cos
     // and sin do not change.
     unsigned sequence = rank - 2, heads = 0;

@@ -23,6 +23,72 @@ func.func @rotates_halves_behind_the_transpose(%x: tensor<2x4x2x8xf32>, %cos: te
   return %12 : tensor<2x4x2x8xf32>
 }
 
+nn.parameter @angles : tensor<4x8xf32> {initializer = "a", file = "", offset = 0 : i64, length = 128 : i64, stored_type = f32, trainable}
+nn.parameter @frozen : tensor<4x8xf32> {initializer = "f", file = "", offset = 128 : i64, length = 128 : i64, stored_type = f32}
+
+// There is no gradient of angles.
+// CHECK-LABEL: @learns_its_angles
+// CHECK-NOT: nn.rope
+// CHECK: return
+func.func @learns_its_angles(%x: tensor<2x4x2x8xf32>) -> tensor<2x4x2x8xf32> {
+  %a = nn.get_parameter @angles : tensor<4x8xf32>
+  %cos = nn.cos %a : tensor<4x8xf32>
+  %sin = nn.sin %a : tensor<4x8xf32>
+  %0 = nn.reshape %cos : (tensor<4x8xf32>) -> tensor<1x4x1x8xf32>
+  %1 = nn.broadcast %0 : (tensor<1x4x1x8xf32>) -> tensor<2x4x2x8xf32>
+  %2 = nn.reshape %sin : (tensor<4x8xf32>) -> tensor<1x4x1x8xf32>
+  %3 = nn.broadcast %2 : (tensor<1x4x1x8xf32>) -> tensor<2x4x2x8xf32>
+  %4 = nn.slice %x [0, 0, 0, 0] to [2, 4, 2, 4] by [1, 1, 1, 1] : (tensor<2x4x2x8xf32>) -> tensor<2x4x2x4xf32>
+  %5 = nn.slice %x [0, 0, 0, 4] to [2, 4, 2, 8] by [1, 1, 1, 1] : (tensor<2x4x2x8xf32>) -> tensor<2x4x2x4xf32>
+  %6 = nn.mul %x, %1 : tensor<2x4x2x8xf32>
+  %7 = nn.neg %5 : tensor<2x4x2x4xf32>
+  %8 = nn.concat %7, %4 {axis = 3 : i64} : (tensor<2x4x2x4xf32>, tensor<2x4x2x4xf32>) -> tensor<2x4x2x8xf32>
+  %9 = nn.mul %8, %3 : tensor<2x4x2x8xf32>
+  %10 = nn.add %6, %9 : tensor<2x4x2x8xf32>
+  return %10 : tensor<2x4x2x8xf32>
+}
+
+// CHECK-LABEL: @has_frozen_angles
+// CHECK: nn.rope
+func.func @has_frozen_angles(%x: tensor<2x4x2x8xf32>) -> tensor<2x4x2x8xf32> {
+  %a = nn.get_parameter @frozen : tensor<4x8xf32>
+  %cos = nn.cos %a : tensor<4x8xf32>
+  %sin = nn.sin %a : tensor<4x8xf32>
+  %0 = nn.reshape %cos : (tensor<4x8xf32>) -> tensor<1x4x1x8xf32>
+  %1 = nn.broadcast %0 : (tensor<1x4x1x8xf32>) -> tensor<2x4x2x8xf32>
+  %2 = nn.reshape %sin : (tensor<4x8xf32>) -> tensor<1x4x1x8xf32>
+  %3 = nn.broadcast %2 : (tensor<1x4x1x8xf32>) -> tensor<2x4x2x8xf32>
+  %4 = nn.slice %x [0, 0, 0, 0] to [2, 4, 2, 4] by [1, 1, 1, 1] : (tensor<2x4x2x8xf32>) -> tensor<2x4x2x4xf32>
+  %5 = nn.slice %x [0, 0, 0, 4] to [2, 4, 2, 8] by [1, 1, 1, 1] : (tensor<2x4x2x8xf32>) -> tensor<2x4x2x4xf32>
+  %6 = nn.mul %x, %1 : tensor<2x4x2x8xf32>
+  %7 = nn.neg %5 : tensor<2x4x2x4xf32>
+  %8 = nn.concat %7, %4 {axis = 3 : i64} : (tensor<2x4x2x4xf32>, tensor<2x4x2x4xf32>) -> tensor<2x4x2x8xf32>
+  %9 = nn.mul %8, %3 : tensor<2x4x2x8xf32>
+  %10 = nn.add %6, %9 : tensor<2x4x2x8xf32>
+  return %10 : tensor<2x4x2x8xf32>
+}
+
+// CHECK-LABEL: @stops_the_gradient_of_its_angles
+// CHECK: nn.rope
+func.func @stops_the_gradient_of_its_angles(%x: tensor<2x4x2x8xf32>) -> tensor<2x4x2x8xf32> {
+  %a = nn.get_parameter @angles : tensor<4x8xf32>
+  %b = nn.stop_gradient %a : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %cos = nn.cos %b : tensor<4x8xf32>
+  %sin = nn.sin %b : tensor<4x8xf32>
+  %0 = nn.reshape %cos : (tensor<4x8xf32>) -> tensor<1x4x1x8xf32>
+  %1 = nn.broadcast %0 : (tensor<1x4x1x8xf32>) -> tensor<2x4x2x8xf32>
+  %2 = nn.reshape %sin : (tensor<4x8xf32>) -> tensor<1x4x1x8xf32>
+  %3 = nn.broadcast %2 : (tensor<1x4x1x8xf32>) -> tensor<2x4x2x8xf32>
+  %4 = nn.slice %x [0, 0, 0, 0] to [2, 4, 2, 4] by [1, 1, 1, 1] : (tensor<2x4x2x8xf32>) -> tensor<2x4x2x4xf32>
+  %5 = nn.slice %x [0, 0, 0, 4] to [2, 4, 2, 8] by [1, 1, 1, 1] : (tensor<2x4x2x8xf32>) -> tensor<2x4x2x4xf32>
+  %6 = nn.mul %x, %1 : tensor<2x4x2x8xf32>
+  %7 = nn.neg %5 : tensor<2x4x2x4xf32>
+  %8 = nn.concat %7, %4 {axis = 3 : i64} : (tensor<2x4x2x4xf32>, tensor<2x4x2x4xf32>) -> tensor<2x4x2x8xf32>
+  %9 = nn.mul %8, %3 : tensor<2x4x2x8xf32>
+  %10 = nn.add %6, %9 : tensor<2x4x2x8xf32>
+  return %10 : tensor<2x4x2x8xf32>
+}
+
 // CHECK-LABEL: @rotates_in_the_layout_of_nn
 // CHECK-DAG: %[[C:.*]] = nn.reshape %arg1 : (tensor<4x8xf32>) -> tensor<1x4x8xf32>
 // CHECK-DAG: %[[S:.*]] = nn.reshape %arg2 : (tensor<4x8xf32>) -> tensor<1x4x8xf32>
