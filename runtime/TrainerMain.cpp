@@ -39,7 +39,6 @@
 #include <cstring>
 #include <filesystem>
 #include <new>
-#include <set>
 #include <unistd.h>
 
 using namespace shardc;
@@ -83,7 +82,6 @@ void checkFiles(const Run &run, const InitialValues &values,
   const Options &options = run.options;
   FileUses uses;
   uses.reads("this trainer, " + trainer, executable);
-  uses.reads("the compiled model, " + run.plan.model(), run.plan.model());
   for (const NamedFile &file : run.data.files())
     uses.reads(concat("--data ", file.name, "=", file.path), file.path);
   if (run.evalData)
@@ -94,16 +92,7 @@ void checkFiles(const Run &run, const InitialValues &values,
   for (const std::string &path : values.paths())
     uses.reads(weights + path, path);
   // Also where this run takes other values.
-  std::set<std::string> modelFiles;
-  for (const plan::Parameter &parameter : run.plan.parameters())
-    modelFiles.insert(parameter.source().file());
-  for (const plan::ExportedInitializer &each : run.plan.exported_initializers())
-    modelFiles.insert(each.source().file());
-  for (const std::string &file : modelFiles) {
-    std::string path = folderOf(run.plan.model()) + "/" + file;
-    if (!file.empty())
-      uses.reads("the compiled model's external data, " + path, path);
-  }
+  readModel(uses, run.plan);
   auto writes = [&](const char *flag, const std::optional<std::string> &path) {
     if (path)
       uses.writes(concat(flag, " ", *path), *path);

@@ -44,6 +44,22 @@ std::string tensorNameOf(WireReader tensor) {
 
 } // namespace
 
+void readModel(FileUses &uses, const plan::Plan &plan) {
+  uses.reads("the compiled model, " + plan.model(), plan.model());
+  std::set<std::string> files;
+  for (const plan::Parameter &parameter : plan.parameters())
+    files.insert(parameter.source().file());
+  for (const plan::ExportedInitializer &each : plan.exported_initializers())
+    files.insert(each.source().file());
+  std::filesystem::path folder =
+      std::filesystem::path(plan.model()).parent_path();
+  for (const std::string &file : files) {
+    std::string path = (folder / file).string();
+    if (!file.empty())
+      uses.reads("the compiled model's external data, " + path, path);
+  }
+}
+
 OnnxExport::OnnxExport(const plan::Plan &plan,
                        std::span<const std::byte> modelTemplate,
                        const EmbeddedWeights &embedded, const std::string &path,

@@ -2,6 +2,7 @@
 #ifndef SHARDC_RUNTIME_WEIGHTS_EXPORTONNX_H
 #define SHARDC_RUNTIME_WEIGHTS_EXPORTONNX_H
 
+#include "runtime/files/FileUses.h"
 #include "runtime/files/OutputFile.h"
 #include "runtime/weights/ParameterSource.h"
 #include "runtime/weights/StoredParameters.h"
@@ -12,6 +13,9 @@
 #include <vector>
 
 namespace shardc::runtime {
+
+/// Adds the compiled model and its external data to what is read.
+void readModel(FileUses &uses, const plan::Plan &plan);
 
 /// Writes the template with the plan's exported initializers. Values lie inside
 /// the file, as raw data, as long as it stays below `mostInlineBytes`; else the

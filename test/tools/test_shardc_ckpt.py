@@ -157,6 +157,18 @@ class ShardcCkpt(ToolTest):
         with open(self.path("m.onnx"), "rb") as got, open(self.path("final.onnx"), "rb") as want:
             self.assertEqual(got.read(), want.read())
 
+    def test_nothing_that_is_read_is_written(self):
+        def refused(to, output, *more):
+            return self.fails("export", self.last, "--to", to, "-o", output, *more)
+
+        trainer = ("--trainer", self.trainer)
+        self.assertIn("would overwrite what is read", refused("onnx", self.trainer, *trainer))
+        inside = os.path.join(self.last, "manifest.json")
+        self.assertIn("lies in the checkpoint that is read", refused("onnx", inside, *trainer))
+        for to in ("hf", "dcp"):
+            self.assertIn("lies in the checkpoint that is read", refused(to, self.last))
+        self.works(CKPT, "verify", self.last)
+
     def test_words_that_are_wrong(self):
         self.assertIn("--help lists the commands", self.fails("nonesuch"))
         self.assertIn("--help lists the commands", self.fails())

@@ -4,6 +4,7 @@
 #include "runtime/base/Error.h"
 #include "runtime/checkpoint/Chunks.h"
 #include "runtime/checkpoint/StoredCheckpoint.h"
+#include "runtime/files/FileUses.h"
 #include "runtime/files/OutputFile.h"
 #include "runtime/files/Safetensors.h"
 #include "runtime/metrics/Print.h"
@@ -187,12 +188,32 @@ static void exportOnnx(const StoredCheckpoint &checkpoint,
       StoredParameters::recorded(plan, trainer.embeddedWeights(), true);
   OnnxExport file(plan, trainer.exportTemplate(), trainer.embeddedWeights(),
                   options.output);
+  FileUses uses;
+  uses.reads("--trainer " + *options.trainer, *options.trainer);
+  readModel(uses, plan);
+  for (const std::string &path : file.outputs())
+    uses.writes("-o " + path, path);
+  uses.check();
   file.write(*checkpoint.parameters(plan, *others));
   print(concat(file.written(), ": written\n"));
 }
 
+/// Throws an Error where what is written lies in what is read.
+static void checkOutput(const StoredCheckpoint &checkpoint,
+                        const std::string &output) {
+  std::error_code error;
+  auto whole = [&](const std::string &path) {
+    return fs::weakly_canonical(fs::absolute(path, error), error);
+  };
+  fs::path inside = whole(output).lexically_relative(whole(checkpoint.where()));
+  if (!inside.empty() && *inside.begin() != "..")
+    fail("-o ", output, " lies in the checkpoint that is read, ",
+         checkpoint.where(), "; choose another path");
+}
+
 void exportTo(const ExportOptions &options) {
   StoredCheckpoint checkpoint(checkpointAt(options.checkpoint));
+  checkOutput(checkpoint, options.output);
   if (options.to == "hf")
     exportHf(checkpoint, options);
   else if (options.to == "dcp")
