@@ -2,7 +2,6 @@
 #include "Translate.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringSwitch.h"
 #include "llvm/IR/Verifier.h"
 
 using namespace llvm;
