@@ -82,6 +82,8 @@ void checkFiles(const Run &run, const InitialValues &values,
   const Options &options = run.options;
   FileUses uses;
   uses.reads("this trainer, " + trainer, executable);
+  // Also where this run takes other values; a file has the first name of these.
+  readModel(uses, run.plan);
   for (const NamedFile &file : run.data.files())
     uses.reads(concat("--data ", file.name, "=", file.path), file.path);
   if (run.evalData)
@@ -91,8 +93,6 @@ void checkFiles(const Run &run, const InitialValues &values,
       options.weights ? "--weights, " : "the model's values, ";
   for (const std::string &path : values.paths())
     uses.reads(weights + path, path);
-  // Also where this run takes other values.
-  readModel(uses, run.plan);
   auto writes = [&](const char *flag, const std::optional<std::string> &path) {
     if (path)
       uses.writes(concat(flag, " ", *path), *path);
