@@ -8,6 +8,8 @@
 #include "runtime/base/Signals.h"
 #include "runtime/base/Text.h"
 #include "runtime/base/ThreadPool.h"
+#include "runtime/checkpoint/FolderLock.h"
+#include "runtime/checkpoint/FrozenHashes.h"
 #include "runtime/checkpoint/Resume.h"
 #include "runtime/cli/CheckOptions.h"
 #include "runtime/cli/ParseOptions.h"
@@ -169,15 +171,44 @@ Manifest manifestOf(const Options &options, const plan::Plan &plan,
   return manifest;
 }
 
-/// Makes the folder of checkpoints, before the run begins.
-void openCheckpoints(Run &run) {
+/// Whether what is not trained is as it was in the run that this one goes on
+/// from. Nothing has been written yet.
+void checkFrozenValues(Run &run) {
+  if (!run.resumed && !run.options.checkpointDir)
+    return;
+  run.manifest.frozen =
+      frozenHashes(run.plan, run.initialValues, run.resumed, usableCores());
+  if (run.resumed)
+    for (const std::string &warning :
+         checkFrozen(run.plan, run.manifest.frozen, *run.resumed))
+      printWarning(warning);
+}
+
+/// Before anything is looked for in the folder of checkpoints: another run might
+/// write there meanwhile. None where there is no folder yet.
+std::unique_ptr<FolderLock> lockCheckpoints(const World &world,
+                                            const Options &options) {
+  std::error_code error;
+  std::unique_ptr<FolderLock> lock;
+  if (options.checkpointDir && !options.dryRun && world.leads() &&
+      std::filesystem::is_directory(*options.checkpointDir, error))
+    lock = std::make_unique<FolderLock>(*options.checkpointDir);
+  return lock;
+}
+
+/// Makes the folder of checkpoints, before the run begins, and locks it unless
+/// that was done.
+void openCheckpoints(Run &run, std::unique_ptr<FolderLock> &lock) {
   const Options &options = run.options;
   if (!options.checkpointDir)
     return;
   run.checkpoints.emplace(*options.checkpointDir);
   if (!run.world.leads())
     return;
-  run.checkpoints->prepare();
+  run.checkpoints->make();
+  if (!lock)
+    lock = std::make_unique<FolderLock>(*options.checkpointDir);
+  run.checkpoints->clean();
   std::error_code error;
   if (options.resume == "none") {
     if (std::string aside = run.checkpoints->setAside(); !aside.empty())
@@ -293,6 +324,7 @@ int runIn(World &world, const Launch &launch, const Options &options,
   }
   InitialValues values =
       openInitialValues(options, plan, self.embeddedWeights());
+  std::unique_ptr<FolderLock> lock = lockCheckpoints(world, options);
   Resumed resumed = findCheckpoint(options.resume, options.checkpointDir);
   if (resumed.checkpoint) {
     resumed.checkpoint->check(plan);
@@ -324,13 +356,16 @@ int runIn(World &world, const Launch &launch, const Options &options,
                                entryHashes(*options.hashEntries,
                                            options.hashSteps.value_or(1),
                                            plan.model_hash()));
+  std::unique_ptr<ParameterSource> goneOnFrom;
+  if (resumed.checkpoint)
+    goneOnFrom = resumed.checkpoint->parameters(plan, values.source());
   Run run{world,
           plan,
           options,
           settings,
           data,
           evalData ? &*evalData : nullptr,
-          values.source(),
+          goneOnFrom ? *goneOnFrom : values.source(),
           std::move(devices),
           resumed.checkpoint.get(),
           manifestOf(options, plan, settings, resumed.checkpoint.get(), data,
@@ -345,6 +380,7 @@ int runIn(World &world, const Launch &launch, const Options &options,
                                               self.embeddedWeights(),
                                               *options.exportOnnx);
     checkFiles(run, values, trainer);
+    checkFrozenValues(run);
     openOutputs(run);
     for (const std::string &warning : resumed.warnings)
       printWarning(warning + "; an older checkpoint is taken");
@@ -359,7 +395,7 @@ int runIn(World &world, const Launch &launch, const Options &options,
     checkPrinted("nothing was trained");
     return 0;
   }
-  openCheckpoints(run);
+  openCheckpoints(run, lock);
   Stop stop = watched(run, endAtOnce);
   if (stop) {
     std::string what = stop.timeLimit ? "--time-limit" : strsignal(stop.signal);

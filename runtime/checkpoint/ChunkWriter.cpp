@@ -121,7 +121,10 @@ void ChunkWriter::stream(const Chunk &of, HashedFile &output) const {
   std::vector<std::byte> buffer(writtenBytes);
   for (int64_t at = 0; at < of.elements() && !cancelled;) {
     int64_t count = std::min(of.elements() - at, writtenBytes / size);
-    rank.read(of.slice, of.begin + at, count, buffer.data());
+    if (of.earlier)
+      of.earlier->read(of.key, at, at + count, of.dtype, buffer.data());
+    else
+      rank.read(of.slice, of.begin + at, count, buffer.data());
     output.write(buffer.data(), size_t(count * size));
     at += count;
   }
@@ -133,11 +136,11 @@ CheckpointFile ChunkWriter::write(const File &of, const std::byte *at) const {
   output.write(header.data(), header.size());
   auto count = float(updates);
   for (const Chunk &each : *of.chunks) {
-    if (!each.slice) {
+    if (!each.slice && !each.earlier) {
       output.write(&count, sizeof(count));
       continue;
     }
-    if (!values) {
+    if (!values || each.earlier) {
       stream(each, output);
       continue;
     }

@@ -71,7 +71,8 @@ private:
   /// any.
   bool copyPiece(int64_t most);
   CheckpointFile write(const File &file, const std::byte *values) const;
-  /// The same of values that are read from the rank meanwhile.
+  /// The same of values that are read meanwhile, from the rank or from an
+  /// earlier checkpoint.
   void stream(const Chunk &chunk, HashedFile &output) const;
 
   Rank &rank;

@@ -48,8 +48,26 @@ static std::optional<Chunk> chunkOf(const plan::Parameter &parameter,
   return chunk;
 }
 
-RankChunks chunksOf(const plan::Plan &plan, const Rank &rank) {
+/// A whole parameter of an earlier checkpoint.
+static Chunk chunkOf(const plan::Parameter &parameter,
+                     const StoredCheckpoint &earlier) {
+  Chunk chunk;
+  chunk.key = parameter.name();
+  chunk.dtype = earlier.model().dtypeOf(chunk.key);
+  chunk.shape.assign(parameter.shape().begin(), parameter.shape().end());
+  chunk.offsets.assign(chunk.shape.size(), 0);
+  chunk.earlier = &earlier.model();
+  return chunk;
+}
+
+RankChunks chunksOf(const plan::Plan &plan, const Rank &rank,
+                    const StoredCheckpoint *resumed) {
   RankChunks chunks;
+  for (int i = rank.rank(); resumed && i < plan.parameters_size();
+       i += rank.ranks())
+    if (const plan::Parameter &parameter = plan.parameters(i);
+        !parameter.trainable() && resumed->has(parameter))
+      chunks.model.push_back(chunkOf(parameter, *resumed));
   for (int index = 0; index < plan.units_size(); ++index) {
     const plan::Unit &unit = plan.units(index);
     Slice master = rank.masterSlice(unit);

@@ -3,6 +3,7 @@
 #ifndef SHARDC_RUNTIME_CHECKPOINT_CHUNKS_H
 #define SHARDC_RUNTIME_CHECKPOINT_CHUNKS_H
 
+#include "runtime/checkpoint/StoredCheckpoint.h"
 #include "runtime/engine/Executor.h"
 
 #include <cstdint>
@@ -17,10 +18,12 @@ struct Chunk {
   std::string key;
   plan::DType dtype = plan::INVALID;
   std::vector<int64_t> shape, offsets; // of the rectangle; as many dims
-  /// Where its elements lie: from the slice's element `begin` on. Without a
-  /// slice it is one float32, the number of updates.
+  /// Where its elements lie: from the slice's element `begin` on, or in an
+  /// earlier checkpoint. Without either it is one float32, the number of
+  /// updates.
   Slice slice;
   int64_t begin = 0;
+  const StoredTensors *earlier = nullptr;
 
   int64_t elements() const;
 };
@@ -37,9 +40,12 @@ struct RankChunks {
 };
 
 /// Those that this rank writes: together the ranks write every trained element
-/// once. Ranks that hold equal slices share the units out among them. Throws an
-/// Error where a slice cuts a row.
-RankChunks chunksOf(const plan::Plan &plan, const Rank &rank);
+/// once. Ranks that hold equal slices share the units out among them. What is
+/// frozen goes from the checkpoint that the run goes on from (null: none) to
+/// those that it writes: nothing else may have these values. Throws an Error
+/// where a slice cuts a row.
+RankChunks chunksOf(const plan::Plan &plan, const Rank &rank,
+                    const StoredCheckpoint *resumed = nullptr);
 
 /// The begin of a safetensors file of these chunks. Besides its tensors it has
 /// what PyTorch's HuggingFaceStorageReader asks for: where each lies in the

@@ -93,13 +93,16 @@ static void makeFolder(const std::string &path) {
     failErrno("cannot make the folder ", path);
 }
 
-void CheckpointFolder::prepare() const {
+void CheckpointFolder::make() const {
   std::error_code error;
   fs::create_directories(path, error);
   if (error)
     fail("cannot make the folder ", path, ": ", error.message());
   if (access(path.c_str(), W_OK | X_OK) != 0)
     failErrno("cannot write to the folder ", path);
+}
+
+void CheckpointFolder::clean() const {
   for (const std::string &name : namesIn(path))
     if (isOwnName(name) && !isCheckpointName(name))
       remove(path + "/" + name);

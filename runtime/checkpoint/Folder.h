@@ -28,8 +28,10 @@ public:
 
   // Of the one process that writes it. They throw an Error with the path.
 
-  /// Makes the folder, and takes away what an earlier run has begun to write.
-  void prepare() const;
+  /// Makes the folder, unless it is there.
+  void make() const;
+  /// Takes away what an earlier run has begun to write.
+  void clean() const;
   /// Makes an empty step-….tmp with the folders of a checkpoint in it.
   void begin(int64_t step) const;
   /// Gives it its name; what has the name already is replaced. Everything in it

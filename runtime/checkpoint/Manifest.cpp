@@ -51,6 +51,8 @@ std::string Manifest::text() const {
   json["model"] = model;
   json["model_xxh3"] = hashText(modelHash);
   json["initial_values"] = initialValues;
+  for (const auto &[name, hash] : frozen)
+    json["not_trained"][name] = hashText(hash);
   json["flags"] = flags;
   if (!mlflowRun.empty())
     json["mlflow_run"] = mlflowRun;
@@ -136,6 +138,10 @@ Manifest Manifest::parse(const std::string &text, const std::string &path) {
     manifest.modelHash =
         std::stoull(json.at("model_xxh3").get<std::string>(), nullptr, 16);
     json.at("initial_values").get_to(manifest.initialValues);
+    if (auto hashes = json.find("not_trained"); hashes != json.end())
+      for (const auto &[name, hash] : hashes->items())
+        manifest.frozen[name] =
+            std::stoull(hash.get<std::string>(), nullptr, 16);
     json.at("flags").get_to(manifest.flags);
     manifest.mlflowRun = json.value("mlflow_run", "");
     for (const Json &file : json.at("files"))

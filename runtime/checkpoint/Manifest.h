@@ -59,8 +59,10 @@ struct Manifest {
   /// For people, and for errors: how it was compiled and called.
   std::string mesh, strategy, precision, optimizer, model;
   uint64_t modelHash = 0;
-  /// Where the values of parameters that are not trained come from.
+  /// Where the values of parameters that are not trained come from, and hashes
+  /// of those that are not in the checkpoint: FrozenHashes.h.
   std::string initialValues;
+  std::map<std::string, uint64_t> frozen;
   std::vector<std::string> flags;
   /// The run of an MLflow server that has the metrics; empty: none.
   std::string mlflowRun;

@@ -13,9 +13,10 @@ namespace shardc::runtime {
 
 CheckpointSaver::CheckpointSaver(const plan::Plan &plan, Rank &rank,
                                  CheckpointFolder folder, int64_t keep,
-                                 bool keepsBest, bool goesOn, bool leads)
+                                 bool keepsBest, bool goesOn,
+                                 const StoredCheckpoint *resumed, bool leads)
     : rank(rank), folder(std::move(folder)), keep(keep), keepsBest(keepsBest),
-      leads(leads), chunks(chunksOf(plan, rank)),
+      leads(leads), chunks(chunksOf(plan, rank, resumed)),
       copy(chunks, goesOn, isOffloaded(plan)) {}
 
 std::vector<ChunkWriter::File> CheckpointSaver::files(int64_t step) const {

@@ -31,10 +31,12 @@ class CheckpointSaver {
 public:
   /// `keep`: how many checkpoints stay; 0: all. `keepsBest`: that of the best
   /// evaluation does as well, and has a link. `goesOn`: values change while it
-  /// writes. Made by all ranks together; `leads`: commits. Nothing is written
-  /// yet.
+  /// writes. `resumed`: what the run goes on from, which must outlive this; null:
+  /// it begins anew. Made by all ranks together; `leads`: commits. Nothing is
+  /// written yet.
   CheckpointSaver(const plan::Plan &plan, Rank &rank, CheckpointFolder folder,
-                  int64_t keep, bool keepsBest, bool goesOn, bool leads);
+                  int64_t keep, bool keepsBest, bool goesOn,
+                  const StoredCheckpoint *resumed, bool leads);
 
   /// Called by all ranks together, between two steps, as advance() is. Begins to
   /// write; a failure is advance()'s. `manifest`: without files.

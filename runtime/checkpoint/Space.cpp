@@ -14,8 +14,20 @@ namespace shardc::runtime {
 
 namespace fs = std::filesystem;
 
-uint64_t checkpointBytes(const plan::Plan &plan) {
+static uint64_t elementsOf(const plan::Parameter &parameter) {
+  uint64_t elements = 1;
+  for (int64_t dim : parameter.shape())
+    elements *= uint64_t(dim);
+  return elements;
+}
+
+uint64_t checkpointBytes(const plan::Plan &plan,
+                         const StoredCheckpoint *resumed) {
   uint64_t bytes = 0;
+  for (const plan::Parameter &parameter : plan.parameters())
+    if (resumed && !parameter.trainable() && resumed->has(parameter))
+      bytes += elementsOf(parameter) *
+               elementSize(resumed->model().dtypeOf(parameter.name()));
   for (const plan::Unit &unit : plan.units()) {
     if (unit.optimizer_shards() == 0)
       continue;
@@ -25,11 +37,9 @@ uint64_t checkpointBytes(const plan::Plan &plan) {
       for (int i = 0; i < unit.state_buffers_size(); ++i)
         copies += !isRunning(parameter) &&
                   (i == 0 || !isWholeMatrix(plan, parameter));
-      uint64_t elements = 1;
-      for (int64_t dim : parameter.shape())
-        elements *= uint64_t(dim);
       // And its count of updates, a float32.
-      bytes += elements * copies * elementSize(unit.master_dtype()) + 4;
+      bytes +=
+          elementsOf(parameter) * copies * elementSize(unit.master_dtype()) + 4;
     }
   }
   return bytes;

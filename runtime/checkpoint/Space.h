@@ -3,6 +3,7 @@
 #define SHARDC_RUNTIME_CHECKPOINT_SPACE_H
 
 #include "runtime/checkpoint/Folder.h"
+#include "runtime/checkpoint/StoredCheckpoint.h"
 #include "runtime/plan.pb.h"
 
 #include <cstdint>
@@ -11,9 +12,10 @@
 namespace shardc::runtime {
 
 /// Bytes of the tensors of a checkpoint, of all ranks together: master weights
-/// and optimizer state of what is trained. Headers and the manifest are left
-/// out.
-uint64_t checkpointBytes(const plan::Plan &plan);
+/// and optimizer state of what is trained, and what goes on from `resumed` (null:
+/// the run begins anew). Headers and the manifest are left out.
+uint64_t checkpointBytes(const plan::Plan &plan,
+                         const StoredCheckpoint *resumed = nullptr);
 
 /// Whether state lies where it is because there is no memory for it: nor is
 /// there for a copy.

@@ -9,6 +9,8 @@
 #include "runtime/engine/ParameterStates.h"
 #include "runtime/weights/ShardedParameters.h"
 
+#include <algorithm>
+
 namespace shardc::runtime {
 
 static std::string textOf(const std::string &path) {
@@ -88,25 +90,33 @@ void StoredCheckpoint::openManifest() {
 
 namespace {
 
-/// Trained parameters, or one of their states.
+/// Parameters, or one of their states.
 class CheckpointSource final : public ParameterSource {
 public:
-  CheckpointSource(const plan::Plan &plan, const StoredTensors &tensors,
+  CheckpointSource(const plan::Plan &plan, const StoredCheckpoint &checkpoint,
                    std::string state, const ParameterSource *others)
-      : plan(plan), tensors(tensors), state(std::move(state)), others(others) {}
+      : plan(plan), checkpoint(checkpoint), state(std::move(state)),
+        others(others) {}
 
   void read(int parameter, int64_t begin, int64_t end, plan::DType dtype,
             std::byte *destination) const override {
     const plan::Parameter &of = plan.parameters(parameter);
-    if (!of.trainable())
-      return others->read(parameter, begin, end, dtype, destination);
-    tensors.read(state.empty() ? of.name() : stateKey(of.name(), state), begin,
-                 end, dtype, destination);
+    if (!state.empty())
+      checkpoint.optim().read(stateKey(of.name(), state), begin, end, dtype,
+                              destination);
+    else if (checkpoint.has(of))
+      checkpoint.model().read(of.name(), begin, end, dtype, destination);
+    else
+      others->read(parameter, begin, end, dtype, destination);
+  }
+
+  bool has(int parameter) const override {
+    return checkpoint.has(plan.parameters(parameter)) || others->has(parameter);
   }
 
 private:
   const plan::Plan &plan;
-  const StoredTensors &tensors;
+  const StoredCheckpoint &checkpoint;
   std::string state; // empty: the parameter itself
   const ParameterSource *others;
 };
@@ -116,18 +126,25 @@ private:
 std::unique_ptr<ParameterSource>
 StoredCheckpoint::parameters(const plan::Plan &plan,
                              const ParameterSource &others) const {
-  return std::make_unique<CheckpointSource>(plan, *modelTensors, "", &others);
+  return std::make_unique<CheckpointSource>(plan, *this, "", &others);
 }
 std::unique_ptr<ParameterSource>
 StoredCheckpoint::states(const plan::Plan &plan,
                          const std::string &state) const {
-  return std::make_unique<CheckpointSource>(plan, *optimTensors, state,
-                                            nullptr);
+  return std::make_unique<CheckpointSource>(plan, *this, state, nullptr);
+}
+
+bool StoredCheckpoint::has(const plan::Parameter &parameter) const {
+  if (!modelTensors->has(parameter.name()))
+    return false;
+  return parameter.trainable() || parameter.frozen() ||
+         std::ranges::equal(modelTensors->shapeOf(parameter.name()),
+                            parameter.shape());
 }
 
 void StoredCheckpoint::checkParameters(const plan::Plan &plan) const {
   for (const plan::Parameter &parameter : plan.parameters())
-    if (parameter.trainable())
+    if (parameter.trainable() || has(parameter))
       checkTensor(*modelTensors, parameter.name(), parameter, path);
 }
 

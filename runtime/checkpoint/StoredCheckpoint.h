@@ -29,13 +29,16 @@ public:
   const StoredTensors &model() const { return *modelTensors; }
   const StoredTensors &optim() const { return *optimTensors; }
 
+  /// Whether it has the values of a parameter, trained or not: what a run has
+  /// trained may be frozen by the next. Buffers of another shape do not count.
+  bool has(const plan::Parameter &parameter) const;
   /// Throws an Error unless it has each trained parameter in its shape.
   void checkParameters(const plan::Plan &plan) const;
   /// Throws an Error unless it has what a run of this plan goes on with: each
   /// trained parameter in its shape, and its optimizer's states.
   void check(const plan::Plan &plan) const;
-  /// The master weights of trained parameters; those that are not trained are
-  /// `others`'s. All must live as long as the result.
+  /// The parameters that it has, as master weights; the rest are `others`'s.
+  /// All must live as long as the result.
   std::unique_ptr<ParameterSource>
   parameters(const plan::Plan &plan, const ParameterSource &others) const;
   /// The state of that name.

@@ -64,7 +64,7 @@ std::string checkDryRun(Run &run) {
           : 0;
   return text + "checkpoints: " +
          printable(checkSpace(path, checkpointsAtOnce(options, run.settings),
-                              checkpointBytes(run.plan), reused)) +
+                              checkpointBytes(run.plan, run.resumed), reused)) +
          "\n";
 }
 

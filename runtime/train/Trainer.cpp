@@ -132,12 +132,12 @@ RankLoop::RankLoop(Run &run, ReadAhead &ahead, Communicator &communicator)
                                   watch.bestSoFar()->step))
     watch.forgetBest();
   if (run.checkpoints)
-    saver.emplace(std::make_unique<CheckpointSaver>(
-                      plan, *rank, *run.checkpoints, run.options.checkpointKeep,
-                      run.options.keepBest.has_value(),
-                      run.settings.checkpointCopyBytes > 0, leads()),
-                  *run.checkpoints, run.manifest, run.options.checkpointEvery,
-                  start);
+    saver.emplace(
+        std::make_unique<CheckpointSaver>(
+            plan, *rank, *run.checkpoints, run.options.checkpointKeep,
+            run.options.keepBest.has_value(),
+            run.settings.checkpointCopyBytes > 0, run.resumed, leads()),
+        *run.checkpoints, run.manifest, run.options.checkpointEvery, start);
 }
 
 Progress RankLoop::progress(int64_t stepsDone) const {
@@ -286,10 +286,9 @@ void RankLoop::traceFrom(int64_t step) {
 }
 
 void RankLoop::loadParameters() {
+  readInitialValues(plan, *rank, run.initialValues);
   if (!run.resumed)
-    return readInitialValues(plan, *rank, run.initialValues);
-  readInitialValues(plan, *rank,
-                    *run.resumed->parameters(plan, run.initialValues));
+    return;
   std::map<std::string, std::unique_ptr<ParameterSource>> states; // by name
   for (const plan::Unit &unit : plan.units())
     for (uint32_t member : unit.parameters())

@@ -48,7 +48,7 @@ struct Run {
   RunSettings settings;
   const Dataset &data;
   const Dataset *evalData;
-  const ParameterSource &initialValues;
+  const ParameterSource &initialValues; // those of `resumed` included
   DeviceFactory makeDevice;
   const StoredCheckpoint *resumed; // null: the run begins anew
   /// What every checkpoint of the run says of it.

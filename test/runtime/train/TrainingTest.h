@@ -256,7 +256,7 @@ private:
         {}};
     if (options.checkpointDir) {
       run.checkpoints.emplace(*options.checkpointDir);
-      run.checkpoints->prepare();
+      run.checkpoints->make();
     }
     if (world.leads()) {
       run.gradients = std::make_unique<SafetensorsExport>(
