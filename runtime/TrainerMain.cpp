@@ -184,6 +184,20 @@ void checkFrozenValues(Run &run) {
       printWarning(warning);
 }
 
+/// A flag that does nothing is a mistake, but for `--resume auto`, whose first
+/// run begins with it.
+void checkWeightsAreRead(const Options &options, const plan::Plan &plan,
+                         const StoredCheckpoint &resumed) {
+  const char *flag = options.weights ? "--weights" : "--init";
+  if (options.resume == "auto" || (!options.weights && !options.init))
+    return;
+  for (const plan::Parameter &parameter : plan.parameters())
+    if (!resumed.has(parameter))
+      return;
+  fail(flag, " changes nothing beside --resume: ", resumed.where(),
+       " has every parameter; leave one of the two out");
+}
+
 /// Before anything is looked for in the folder of checkpoints: another run might
 /// write there meanwhile. None where there is no folder yet.
 std::unique_ptr<FolderLock> lockCheckpoints(const World &world,
@@ -315,8 +329,10 @@ int runIn(World &world, const Launch &launch, const Options &options,
   Dataset data(plan, readsData(options) ? options.data : none, "--data",
                options.dataLimit);
   std::optional<int64_t> samples;
-  if (readsData(options))
+  if (readsData(options)) {
     samples = data.samples();
+    data.checkLabels("--data");
+  }
   std::optional<Dataset> evalData;
   if (!options.evalData.empty()) {
     evalData.emplace(plan, options.evalData, "--eval-data");
@@ -328,6 +344,7 @@ int runIn(World &world, const Launch &launch, const Options &options,
   Resumed resumed = findCheckpoint(options.resume, options.checkpointDir);
   if (resumed.checkpoint) {
     resumed.checkpoint->check(plan);
+    checkWeightsAreRead(options, plan, *resumed.checkpoint);
     // What torch wrote says nothing of samples.
     if (samples && resumed.checkpoint->manifest().samples)
       checkMixture(data, resumed.checkpoint->manifest());

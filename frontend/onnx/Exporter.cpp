@@ -43,6 +43,8 @@ GraphSignature readSignature(const ::onnx::GraphProto &graph) {
     result.present = true;
     if (kind == "BUFFER")
       result.buffers.insert(names[0]);
+    if (kind == "BUFFER_MUTATION")
+      result.changed.insert(names[0]);
     if (kind == "BUFFER" || kind == "PARAMETER")
       result.placeholders[placeholder] = names[0];
     if (kind == "PARAMETER" &&

@@ -23,6 +23,8 @@ struct GraphSignature {
   /// parameter or buffer.
   llvm::StringMap<std::string> placeholders;
   llvm::StringSet<> buffers;
+  /// Of them, those that the forward pass changes in place.
+  llvm::StringSet<> changed;
 
   bool isParameter(llvm::StringRef name) const { return order.count(name); }
 };

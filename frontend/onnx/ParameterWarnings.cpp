@@ -37,6 +37,13 @@ std::vector<std::string> parameterWarnings(const ParameterTable &parameters) {
         quoted(unnamed) +
         "; it may have computed them from the model's parameters: "
         "torch.onnx.export with do_constant_folding=False keeps these");
+  if (ArrayRef<std::string> unchanged = parameters.unchanged();
+      !unchanged.empty())
+    warnings.push_back(
+        "PyTorch's forward pass changes the buffers " + quoted(unchanged) +
+        ", and the file does not; they keep their values in training: of such "
+        "state only the running statistics of a BatchNormalization are moved "
+        "(for spectral_norm, remove_parametrizations before the export)");
   for (const auto &[name, row] : parameters.padded())
     warnings.push_back(
         "row " + std::to_string(row) + " of '" + name +

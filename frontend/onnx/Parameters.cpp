@@ -467,6 +467,9 @@ void Recovery::finish() {
                            llvm::ArrayRef(parameter.name), parameter.aliases),
                        "' = '"));
     }
+  for (const Parameter &parameter : found)
+    if (signature.changed.contains(parameter.name) && !parameter.running)
+      result.unchangedNames.push_back(parameter.name);
   findPadded();
   result.table = std::move(found);
   setInitialValues(result.table, nodes, file);

@@ -68,6 +68,8 @@ public:
   llvm::ArrayRef<std::pair<std::string, int64_t>> padded() const {
     return paddedRows;
   }
+  /// Buffers that PyTorch's forward pass changes and this one does not.
+  llvm::ArrayRef<std::string> unchanged() const { return unchangedNames; }
   /// Why the file does not hold the model that PyTorch trains: a line each,
   /// with what to do.
   llvm::ArrayRef<std::string> problems() const { return problemTexts; }
@@ -92,7 +94,7 @@ private:
   friend class ListedNames;
   std::vector<Parameter> table;
   std::vector<std::string> lostNames, unusedNames, reshapedNames, unnamedNames,
-      suspiciousNames, problemTexts;
+      suspiciousNames, unchangedNames, problemTexts;
   std::vector<std::pair<std::string, int64_t>> paddedRows;
   RoleFindings roleFindings;
   llvm::DenseMap<std::pair<int, int>, std::pair<int, int>> uses;

@@ -215,14 +215,33 @@ template <typename Use> void Dataset::readAll(int index, Use use) const {
   for (int64_t first = 0; first < sampleCount; first += most) {
     int64_t count = std::min(most, sampleCount - first);
     inputs[index]->read(first, count, values.data());
-    use(first, count, values.data());
+    if (!use(first, count, values.data()))
+      return;
   }
 }
 
 void Dataset::checkAll(int index) const {
   readAll(index, [&](int64_t first, int64_t count, const std::byte *values) {
     checkBounds(index, first, count, values);
+    return true;
   });
+}
+
+void Dataset::checkLabels(const char *flag) const {
+  if (!countsLabels(plan.loss()) || !labelsOf(plan) || sampleCount == 0)
+    return;
+  int index = labelsIndex(plan);
+  plan::Tensor labels = plan.inputs(index).tensor();
+  int64_t valid = 0;
+  readAll(index, [&](int64_t, int64_t count, const std::byte *values) {
+    labels.set_shape(0, count);
+    valid = countValidLabels(plan.loss(), labels, values);
+    return valid == 0;
+  });
+  if (valid == 0)
+    fail(flag, ": none of the ", sampleCount,
+         " samples has a label that is counted: all of them are ",
+         plan.loss().ignore_index(), ", which the loss ignores");
 }
 
 Dataset::LabelCount Dataset::countLabels() const {
@@ -232,6 +251,7 @@ Dataset::LabelCount Dataset::countLabels() const {
   readAll(index, [&](int64_t, int64_t count, const std::byte *values) {
     labels.set_shape(0, count);
     result.valid += countValidLabels(plan.loss(), labels, values);
+    return true;
   });
   SampleType type(plan.inputs(index));
   int64_t length = labels.shape(labels.shape_size() - 1);

@@ -57,6 +57,10 @@ public:
   /// the loss counts. Only for plans whose loss counts labels.
   LabelCount countLabels() const;
 
+  /// Throws an Error where the loss counts no label of any sample: it would be
+  /// that of nothing. Reads up to the first that is counted.
+  void checkLabels(const char *flag) const;
+
   static constexpr int64_t padding = -1;
   /// How many there are where all are drawn, and nothing says how many.
   static constexpr int64_t syntheticSamples = 65536;
@@ -76,7 +80,7 @@ private:
   }
   /// Whether they are looked at as soon as it is opened.
   bool isChecked(int input) const;
-  /// Reads an input a part at a time: use(first, count, values).
+  /// Reads an input a part at a time, while use(first, count, values) is true.
   template <typename Use> void readAll(int input, Use use) const;
   /// What an input is given: one file, or the parts of what is mixed.
   std::vector<NamedFile> findFiles(const std::vector<NamedFile> &files,

@@ -32,9 +32,6 @@ static std::string labelsText(const Run &run, const Dataset &data,
   if (!countsLabels(run.plan.loss()) || !labelsOf(run.plan))
     return "";
   Dataset::LabelCount count = data.countLabels();
-  if (count.valid == 0)
-    fail(flag, ": none of ", count.all, " labels is counted: all of them are ",
-         run.plan.loss().ignore_index(), ", which the loss ignores");
   return concat(flag, ": ", count.valid, " of ", count.all,
                 " labels are counted\n");
 }

@@ -17,6 +17,7 @@ void Evaluation::check(const plan::Plan &plan, const Dataset &data) {
   int64_t globalBatch = batchPerRank(plan) * plan.mesh().ranks();
   if (data.samples() == 0)
     fail("--eval-data has no samples");
+  data.checkLabels("--eval-data");
   if (data.samples() % globalBatch == 0)
     return;
   if (plan.loss().kind() == "output")

@@ -229,6 +229,21 @@ class TrainerBadInput(ToolTest):
             self.save("labels.npy", labels)
             self.fails(self.words(), "labels.npy", "sample 5", "[7]", str(value), "511", "-100")
 
+    def test_no_label_that_is_counted(self):
+        none = np.full_like(self.labels, -100)
+        self.save("none.npy", none)
+        held = ("--eval-data", f"input_ids={self.path('ids.npy')}")
+        held += ("--eval-data", f"labels={self.path('none.npy')}")
+        said = f"none of the {len(none)} samples has a label that is counted"
+        self.fails(self.words(*held), f"--eval-data: {said}: all of them are -100")
+        # The first position of each sample is not counted: labels are shifted.
+        none[:, 0] = 1
+        self.save("labels.npy", none)
+        self.fails(self.words(), f"--data: {said}")
+        none[-1, 1] = 1
+        self.save("labels.npy", none)
+        self.assertEqual(run(*self.words()).code, 0)
+
     def test_ids_out_of_range(self):
         for value in (512, 2**31):
             ids = self.ids.copy()
