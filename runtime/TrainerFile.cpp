@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <elf.h>
 #include <google/protobuf/stubs/logging.h>
 #include <limits>
 #include <thread>
@@ -84,6 +85,18 @@ TrainerFile::TrainerFile(const std::string &path, const std::string &name)
     unshardedPlans.push_back(
         parsePlan(sectionUnshardedPlan, unshardedPlans.size()));
   checkCertificate();
+}
+
+bool TrainerFile::isCut() const {
+  // Section headers are the last that a linker writes.
+  Elf64_Ehdr header;
+  std::span<const std::byte> bytes = file.bytes();
+  if (!sections.empty() || bytes.size() < sizeof(header))
+    return false;
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  return std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
+         bytes.size() >
+             header.e_shoff + uint64_t(header.e_shentsize) * header.e_shnum;
 }
 
 /// A certificate says what was proved of these plans, or nothing.

@@ -36,6 +36,9 @@ public:
   /// What each section is, and its checksum.
   std::vector<std::pair<std::string, std::string>> checksums() const;
 
+  /// Whether something stands behind the program, and the end of it is missing.
+  bool isCut() const;
+
   /// One for each target that it was compiled for; none where nothing was
   /// appended. What the model says is the same in all of them.
   const std::vector<plan::Plan> &plans() const { return parsedPlans; }

@@ -8,8 +8,6 @@
 #include "runtime/base/Signals.h"
 #include "runtime/base/Text.h"
 #include "runtime/base/ThreadPool.h"
-#include "runtime/checkpoint/FolderLock.h"
-#include "runtime/checkpoint/FrozenHashes.h"
 #include "runtime/checkpoint/Resume.h"
 #include "runtime/cli/CheckOptions.h"
 #include "runtime/cli/ParseOptions.h"
@@ -30,6 +28,7 @@
 #include "runtime/train/DryRun.h"
 #include "runtime/train/Evaluation.h"
 #include "runtime/train/InitialValues.h"
+#include "runtime/train/OpenCheckpoints.h"
 #include "runtime/train/OpenSinks.h"
 #include "runtime/train/Options.h"
 #include "runtime/train/Report.h"
@@ -145,99 +144,6 @@ bool meetsExpectation(const Options &options, std::optional<double> loss,
 
 void printWarning(const std::string &text) {
   std::fprintf(stderr, "trainer: warning: %s\n", printable(text).c_str());
-}
-
-Manifest manifestOf(const Options &options, const plan::Plan &plan,
-                    const RunSettings &settings,
-                    const StoredCheckpoint *resumed, const Dataset &data,
-                    std::optional<int64_t> samples) {
-  Manifest manifest;
-  manifest.samples =
-      samples.value_or(resumed ? resumed->manifest().samples : 0);
-  manifest.order =
-      samples || !resumed ? options.order : resumed->manifest().order;
-  if (samples && data.mixture())
-    manifest.mixture = data.mixture()->made();
-  else if (!samples && resumed)
-    manifest.mixture = resumed->manifest().mixture;
-  manifest.mesh = meshText(plan.mesh());
-  manifest.strategy = plan.mesh().strategy();
-  manifest.precision = precisionText(plan.precision());
-  manifest.optimizer = plan.optimizer().kind();
-  manifest.model = plan.model();
-  manifest.modelHash = plan.model_hash();
-  manifest.initialValues = settings.initialValues;
-  manifest.flags.assign(options.words.begin(), options.words.end());
-  return manifest;
-}
-
-/// Whether what is not trained is as it was in the run that this one goes on
-/// from. Nothing has been written yet.
-void checkFrozenValues(Run &run) {
-  if (!run.resumed && !run.options.checkpointDir)
-    return;
-  run.manifest.frozen =
-      frozenHashes(run.plan, run.initialValues, run.resumed, usableCores());
-  if (run.resumed)
-    for (const std::string &warning :
-         checkFrozen(run.plan, run.manifest.frozen, *run.resumed))
-      printWarning(warning);
-}
-
-/// A flag that does nothing is a mistake, but for `--resume auto`, whose first
-/// run begins with it.
-void checkWeightsAreRead(const Options &options, const plan::Plan &plan,
-                         const StoredCheckpoint &resumed) {
-  const char *flag = options.weights ? "--weights" : "--init";
-  if (options.resume == "auto" || (!options.weights && !options.init))
-    return;
-  for (const plan::Parameter &parameter : plan.parameters())
-    if (!resumed.has(parameter))
-      return;
-  fail(flag, " changes nothing beside --resume: ", resumed.where(),
-       " has every parameter; leave one of the two out");
-}
-
-/// Before anything is looked for in the folder of checkpoints: another run might
-/// write there meanwhile. None where there is no folder yet.
-std::unique_ptr<FolderLock> lockCheckpoints(const World &world,
-                                            const Options &options) {
-  std::error_code error;
-  std::unique_ptr<FolderLock> lock;
-  if (options.checkpointDir && !options.dryRun && world.leads() &&
-      std::filesystem::is_directory(*options.checkpointDir, error))
-    lock = std::make_unique<FolderLock>(*options.checkpointDir);
-  return lock;
-}
-
-/// Makes the folder of checkpoints, before the run begins, and locks it unless
-/// that was done.
-void openCheckpoints(Run &run, std::unique_ptr<FolderLock> &lock) {
-  const Options &options = run.options;
-  if (!options.checkpointDir)
-    return;
-  run.checkpoints.emplace(*options.checkpointDir);
-  if (!run.world.leads())
-    return;
-  run.checkpoints->make();
-  if (!lock)
-    lock = std::make_unique<FolderLock>(*options.checkpointDir);
-  run.checkpoints->clean();
-  std::error_code error;
-  if (options.resume == "none") {
-    if (std::string aside = run.checkpoints->setAside(); !aside.empty())
-      print(concat("checkpoints: those of the earlier run are in ",
-                   printable(aside), " now\n"));
-  } else if (run.resumed && options.resume != "auto" &&
-             std::filesystem::equivalent(run.resumed->where() + "/..",
-                                         *options.checkpointDir, error)) {
-    // Another run begins there: a later `--resume auto` is to find its steps,
-    // and not those that it went back behind.
-    int64_t step = run.resumed->manifest().progress.step;
-    if (std::string aside = run.checkpoints->setAside(step); !aside.empty())
-      print(concat("checkpoints: those behind step ", step, " are in ",
-                   printable(aside), " now\n"));
-  }
 }
 
 /// Where ranks of this process do not end by themselves.
@@ -397,7 +303,8 @@ int runIn(World &world, const Launch &launch, const Options &options,
                                               self.embeddedWeights(),
                                               *options.exportOnnx);
     checkFiles(run, values, trainer);
-    checkFrozenValues(run);
+    for (const std::string &warning : checkFrozenValues(run))
+      printWarning(warning);
     openOutputs(run);
     for (const std::string &warning : resumed.warnings)
       printWarning(warning + "; an older checkpoint is taken");
@@ -452,6 +359,9 @@ int run(int argc, char **argv, const PlatformFactory &platformOf,
     checkPrinted("nothing was trained");
     return 0;
   }
+  if (self.isCut())
+    fail(trainer, " is cut short: its plan is missing; copy it again, or "
+                  "compile it again");
   if (self.plans().empty())
     fail("this is the runtime that trainers are made of, without a plan; "
          "compile a model with shardc");

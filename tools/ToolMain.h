@@ -10,7 +10,7 @@
 namespace shardc::runtime {
 
 /// Reads the words, runs the command and returns the exit code: 2 where the
-/// words are wrong, and 1, with one line, for what a command throws. `name`
+/// words are wrong, and the command's, with one line, for what it throws. `name`
 /// begins each error and must stay.
 int toolMain(const char *name, const std::string &description,
              const std::vector<cli::Command> &commands, int argc, char **argv);

@@ -3,6 +3,7 @@
 
 #include "codegen/emit/EmitEntries.h"
 #include "codegen/emit/EmitRunInputs.h"
+#include "codegen/emit/StoredSample.h"
 #include "codegen/step/View.h"
 #include "frontend/nn/NN.h"
 #include "passes/fsdp/FSDP.h"
@@ -232,8 +233,12 @@ void PlanEmitter::source(const StoredValues &values, bool isEmbedded,
   message->set_length(values.length);
   message->set_dtype(dtypeOf(values.type));
   message->set_transposed(values.transposed);
-  if (!isEmbedded || values.length == 0)
+  if (!isEmbedded || values.length == 0) {
+    if (!values.file.empty())
+      message->set_sample(storedSample(options.model, values.file,
+                                       values.offset, values.length));
     return;
+  }
   std::tuple range(values.file, values.offset, values.length);
   if (!embedded.contains(range))
     embed({values.file, values.offset, values.length, embeddedBytes});

@@ -337,13 +337,28 @@ const AttributeProto *NodeContext::attribute(StringRef name) const {
   return nullptr;
 }
 
-int64_t NodeContext::intAttribute(StringRef name, int64_t otherwise) const {
+const AttributeProto *
+NodeContext::attribute(StringRef name,
+                       AttributeProto::AttributeType type) const {
   const AttributeProto *found = attribute(name);
+  // The first writers of the format left the type out.
+  if (!found || found->type() == type ||
+      found->type() == AttributeProto::UNDEFINED)
+    return found;
+  wrongAttribute = ("its attribute '" + name + "' is of type " +
+                    AttributeProto::AttributeType_Name(found->type()) +
+                    ", expected " + AttributeProto::AttributeType_Name(type))
+                       .str();
+  return nullptr;
+}
+
+int64_t NodeContext::intAttribute(StringRef name, int64_t otherwise) const {
+  const AttributeProto *found = attribute(name, AttributeProto::INT);
   return found ? found->i() : otherwise;
 }
 
 double NodeContext::floatAttribute(StringRef name, double otherwise) const {
-  const AttributeProto *found = attribute(name);
+  const AttributeProto *found = attribute(name, AttributeProto::FLOAT);
   return found ? double(found->f()) : otherwise;
 }
 
@@ -353,12 +368,12 @@ double NodeContext::decimalAttribute(StringRef name, double otherwise) const {
 
 StringRef NodeContext::stringAttribute(StringRef name,
                                        StringRef otherwise) const {
-  const AttributeProto *found = attribute(name);
+  const AttributeProto *found = attribute(name, AttributeProto::STRING);
   return found ? StringRef(found->s()) : otherwise;
 }
 
 std::optional<Shape> NodeContext::intsAttribute(StringRef name) const {
-  const AttributeProto *found = attribute(name);
+  const AttributeProto *found = attribute(name, AttributeProto::INTS);
   if (!found)
     return std::nullopt;
   return Shape(found->ints().begin(), found->ints().end());

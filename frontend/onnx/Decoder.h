@@ -75,6 +75,9 @@ public:
   llvm::StringRef stringAttribute(llvm::StringRef name,
                                   llvm::StringRef otherwise) const;
   std::optional<Shape> intsAttribute(llvm::StringRef name) const;
+  /// What is wrong with an attribute that was asked for: it has another type;
+  /// empty: nothing.
+  llvm::StringRef attributeProblem() const { return wrongAttribute; }
   /// `axis` counted from the front, checked against [0, rank).
   mlir::FailureOr<int64_t> axis(int64_t axis, int64_t rank) const;
   mlir::FailureOr<Shape> axes(llvm::ArrayRef<int64_t> axes, int64_t rank) const;
@@ -94,6 +97,12 @@ public:
   llvm::ArrayRef<Operand> results() const { return outputs; }
 
 private:
+  /// The same, where it has that type; else null.
+  const ::onnx::AttributeProto *
+  attribute(llvm::StringRef name,
+            ::onnx::AttributeProto::AttributeType type) const;
+
+  mutable std::string wrongAttribute;
   llvm::StringRef file;
   llvm::SmallVector<Operand> inputs;
   llvm::SmallVector<Operand> outputs;

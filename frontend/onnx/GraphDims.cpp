@@ -143,10 +143,25 @@ shardc::onnx::bindInputs(MLIRContext *context, const ModelFile &file,
   return Binder(context, file, dims).run();
 }
 
+/// Floats, integers or booleans: exporters may declare another width.
+static unsigned kindOf(Type type) {
+  return isa<FloatType>(type) ? 0 : type.isInteger(1) ? 1 : 2;
+}
+
 llvm::Error shardc::onnx::checkOutput(const ::onnx::ValueInfoProto &output,
-                                      ArrayRef<int64_t> shape) {
+                                      RankedTensorType computed) {
   const auto &declared = output.type().tensor_type();
-  if (!output.type().has_tensor_type() || !declared.has_shape())
+  if (!output.type().has_tensor_type())
+    return llvm::Error::success();
+  ArrayRef<int64_t> shape = computed.getShape();
+  Type type = computed.getElementType();
+  if (Type wanted = elementType(type.getContext(), declared.elem_type());
+      wanted && kindOf(wanted) != kindOf(type))
+    return llvm::createStringError("output '" + output.name() +
+                                   "' is declared as " +
+                                   dtypeName(declared.elem_type()) +
+                                   ", the graph computes " + typeName(type));
+  if (!declared.has_shape())
     return llvm::Error::success();
   if (int64_t(shape.size()) != declared.shape().dim_size())
     return llvm::createStringError(

@@ -23,7 +23,7 @@ bindInputs(mlir::MLIRContext *context, const ModelFile &file,
 
 /// Checks what is computed against what the graph declares of an output.
 llvm::Error checkOutput(const ::onnx::ValueInfoProto &output,
-                        llvm::ArrayRef<int64_t> shape);
+                        mlir::RankedTensorType computed);
 
 } // namespace shardc::onnx
 

@@ -326,6 +326,8 @@ LogicalResult Importer::importNode(const Node &node, int index) {
     return failure();
   if (!emitter->failure().empty())
     return nodeContext.error(emitter->failure());
+  if (!nodeContext.attributeProblem().empty())
+    return nodeContext.error(nodeContext.attributeProblem());
   if (call && part->second == CallPart::Result)
     for (const Operand &result : nodeContext.results())
       call->result(result);
@@ -450,7 +452,7 @@ LogicalResult Importer::finishFunction() {
                     "' is a mask of dropout, which cannot be an output");
       value = *numbers;
     }
-    if (llvm::Error error = checkOutput(output, value->shape()))
+    if (llvm::Error error = checkOutput(output, value->type()))
       return fail("'" + options.path +
                   "': " + llvm::toString(std::move(error)));
     results.push_back(emitter->materialize(*value));

@@ -11,7 +11,8 @@ void declareOutput(FlagTable &flags, Options &options) {
   flags.group("Output", /*isLocal=*/true);
   flags.integer("--print-every", options.printEvery, 1,
                 "steps from one that the console shows to the next; the last "
-                "is shown, too [1]");
+                "is shown, too; default: all, of more than 100 one a second "
+                "(hf: all)");
   flags.path(
       "--metrics", options.metrics, "FILE.jsonl",
       "a JSON object per step and evaluation, and a last one with a summary; "

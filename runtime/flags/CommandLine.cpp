@@ -2,6 +2,9 @@
 // a compiler longer than all other files about flags together.
 #include "runtime/flags/CommandLine.h"
 
+#include "runtime/base/Suggest.h"
+#include "runtime/base/Text.h"
+
 #include <CLI/CLI.hpp>
 
 namespace shardc::runtime::cli {
@@ -110,6 +113,17 @@ ReadCommand readCommand(const std::string &description,
       declare(own, word);
   }
   ReadCommand read;
+  if (std::string first = argc > 1 ? argv[1] : "";
+      !first.empty() && !first.starts_with('-')) {
+    std::vector<std::string> names;
+    for (const Command &command : commands)
+      names.push_back(command.name);
+    if (std::ranges::find(names, first) == names.end()) {
+      read.wrong =
+          concat("unknown command '", first, "'", suggestion(first, names));
+      return read;
+    }
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp &) {

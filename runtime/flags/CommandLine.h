@@ -58,6 +58,7 @@ struct Command {
   std::vector<CommandWord> words;
   /// Returns the exit code.
   std::function<int()> run;
+  int failure = 1; // the exit code where it throws
 };
 
 struct ReadCommand {

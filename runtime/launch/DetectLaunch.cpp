@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 namespace shardc::runtime {
@@ -386,6 +387,13 @@ void Detection::refuseUnknown() const {
            text(size),
            "), whose settings are not known: say --nnodes, "
            "--node-rank and --master, or --launcher none");
+  for (auto [name, other, least] : {std::tuple{"RANK", "WORLD_SIZE", 1},
+                                    std::tuple{"WORLD_SIZE", "RANK", 2}})
+    if (std::atoll(text(name).c_str()) >= least)
+      fail(name, "=", text(name),
+           " says that this is one of several processes, "
+           "and ",
+           other, " is not set: set it as well, or say --launcher none");
   static constexpr struct {
     const char *rank, *size;
   } platforms[] = {

@@ -59,7 +59,7 @@ void Console::begin(const RunFigures &figures) {
 void Console::step(const StepFigures &figures) {
   if (std::string text = skippedText(figures, run.steps); !text.empty())
     terminal.line(text);
-  if (isShown(figures.step, run.steps, printEvery))
+  if (printEvery == 0 || isShown(figures.step, run.steps, printEvery))
     show(figures);
 }
 
@@ -92,7 +92,8 @@ void Console::show(const StepFigures &figures) {
     }
     return;
   }
-  if (!first && !last && run.steps > fewSteps && now - lastDrawn < lineInterval)
+  if (printEvery == 0 && !first && !last && run.steps > fewSteps &&
+      now - lastDrawn < lineInterval)
     return;
   lastDrawn = now;
   terminal.line(

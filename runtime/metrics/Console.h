@@ -27,6 +27,7 @@ bool isShown(int64_t step, int64_t steps, int64_t every);
 /// --log-format text
 class Console : public MetricsSink {
 public:
+  /// `printEvery`: 0: all steps, but of many one a second.
   Console(Terminal &terminal, int64_t printEvery);
 
   void begin(const RunFigures &figures) override;

@@ -46,6 +46,11 @@ double secondsSinceProcessStart() {
 }
 
 int64_t peakResidentBytes() {
+  // ru_maxrss begins with that of the process which called exec.
+  std::ifstream file("/proc/self/status");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("VmHWM:"))
+      return std::strtoll(line.c_str() + 6, nullptr, 10) * 1024;
   rusage usage;
   getrusage(RUSAGE_SELF, &usage);
   return usage.ru_maxrss * 1024;

@@ -20,6 +20,7 @@ EvaluationWatch::EvaluationWatch(const Options &options, const Progress &start)
   if (start.best && start.best->metric == metricName(options)) {
     best = start.best;
     sinceBest = start.evaluationsSinceBest;
+    stopEarly();
   }
 }
 
@@ -38,11 +39,15 @@ bool EvaluationWatch::take(int64_t stepsDone, const EvaluationResult &result) {
     return options.keepBest.has_value();
   }
   ++sinceBest;
+  stopEarly();
+  return false;
+}
+
+void EvaluationWatch::stopEarly() {
   if (options.earlyStop && sinceBest >= *options.earlyStop)
     stop = concat("--early-stop: ", best->metric, " was best after step ",
                   best->step, " (", numberText(best->value), "), ", sinceBest,
                   sinceBest == 1 ? " evaluation" : " evaluations", " ago");
-  return false;
 }
 
 void EvaluationWatch::takeStep(double loss) { stopBelow(loss, "step"); }

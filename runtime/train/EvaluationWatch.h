@@ -15,12 +15,15 @@ namespace shardc::runtime {
 /// The same on all ranks, as results of evaluations are.
 class EvaluationWatch {
 public:
-  /// `start`: of the run that this one goes on with.
+  /// `start`: of the run that this one goes on with, which may have seen enough.
   EvaluationWatch(const Options &options, const Progress &start);
 
   /// The best evaluation of an earlier run that there is no checkpoint of any
   /// more is none to keep.
-  void forgetBest() { best.reset(); }
+  void forgetBest() {
+    best.reset();
+    stop.clear();
+  }
   /// To be called behind each evaluation. Whether it is the best so far, and a
   /// checkpoint of it is wanted.
   bool take(int64_t stepsDone, const EvaluationResult &result);
@@ -34,6 +37,7 @@ public:
   void tell(Progress &progress) const;
 
 private:
+  void stopEarly();
   void stopBelow(double loss, const char *what);
 
   const Options &options;

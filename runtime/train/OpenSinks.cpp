@@ -13,6 +13,7 @@
 #include "runtime/mlflow/MLflow.h"
 #include "runtime/train/Description.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -95,7 +96,8 @@ void openSinks(Run &run) {
   Metrics &metrics = run.metrics;
   Terminal &terminal = metrics.terminal();
   if (options.logFormat == LogFormat::Hf)
-    metrics.add(std::make_unique<HfLog>(terminal, options.printEvery));
+    metrics.add(std::make_unique<HfLog>(
+        terminal, std::max<int64_t>(1, options.printEvery)));
   else
     metrics.add(std::make_unique<Console>(terminal, options.printEvery));
   if (options.prometheus)

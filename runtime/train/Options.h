@@ -153,7 +153,7 @@ struct Options {
   double gradientDivisor = 1; // --grad-divide
   LossScaleOptions lossScale;
 
-  int64_t printEvery = 1; // steps
+  int64_t printEvery = 0; // steps; 0: not said
   LogFormat logFormat = LogFormat::Text;
   std::optional<std::string> metrics;
   std::optional<std::string> logSamples;

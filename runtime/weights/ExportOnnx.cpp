@@ -145,6 +145,7 @@ void OnnxExport::locateInitializers(const EmbeddedWeights &embedded) {
           source.length() > int64_t(from.size - initializer.copied.offset))
         fail(from.path, ": ends before initializer ", exported.name(),
              ", which --export-onnx copies");
+      checkSample(plan, source, initializer.copied);
       fromModel |= !source.embedded() && source.file().empty();
     }
     initializers.push_back(std::move(initializer));

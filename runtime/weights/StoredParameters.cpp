@@ -4,6 +4,7 @@
 
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
+#include "runtime/base/Hash.h"
 #include "runtime/base/Suggest.h"
 #include "runtime/files/ConfinedOpen.h"
 #include "runtime/files/MappedFile.h"
@@ -69,6 +70,26 @@ StoredRange locate(const plan::Plan &plan, const plan::Source &source,
   return range;
 }
 
+static constexpr const char *compileAgain =
+    " any more; compile it again, or give --weights ";
+
+void checkSample(const plan::Plan &plan, const plan::Source &source,
+                 const StoredRange &range) {
+  constexpr int64_t most = 4096;
+  if (source.sample() == 0)
+    return;
+  int64_t count = std::min(source.length(), most);
+  std::vector<std::byte> bytes(2 * count);
+  const OpenFiles::File &file = *range.file;
+  file.descriptor.readAt(range.offset, bytes.data(), count, file.path);
+  file.descriptor.readAt(range.offset + source.length() - count,
+                         bytes.data() + count, count, file.path);
+  if (hashOf(bytes.data(), bytes.size()) != source.sample())
+    fail(file.path, " has not the values that ", plan.model(),
+         " was compiled with", compileAgain, plan.model(),
+         " to take those that it has now");
+}
+
 void checkModelUnchanged(const plan::Plan &plan) {
   if (plan.model_hash() == 0)
     return;
@@ -84,9 +105,7 @@ void checkModelUnchanged(const plan::Plan &plan) {
     XXH3_64bits_update(&state, chunk.data(), chunk.size());
   }
   if (XXH3_64bits_digest(&state) != plan.model_hash())
-    fail(plan.model(),
-         " is not the file that was compiled any more; compile "
-         "it again, or give --weights ",
+    fail(plan.model(), " is not the file that was compiled", compileAgain,
          plan.model(), " to find parameters by name");
 }
 
@@ -119,6 +138,7 @@ void StoredParameters::addRecorded(const plan::Parameter &parameter,
     fail(error.what(), " (parameter ", parameter.name(), ")", hint);
   }
   add(parameter, range, parameter.source().length());
+  checkSample(plan, parameter.source(), range);
 }
 
 std::unique_ptr<StoredParameters>

@@ -106,6 +106,11 @@ private:
 StoredRange locate(const plan::Plan &plan, const plan::Source &source,
                    const EmbeddedWeights &embedded, OpenFiles &files);
 
+/// Throws unless the values at `range`, which locate() found, are those that
+/// were compiled, as far as their sample tells.
+void checkSample(const plan::Plan &plan, const plan::Source &source,
+                 const StoredRange &range);
+
 /// Throws unless the compiled model's file, in which offsets were recorded, is
 /// still the same.
 void checkModelUnchanged(const plan::Plan &plan);

@@ -90,11 +90,22 @@ class ShardcCkpt(ToolTest):
         self.assertIn("steps 2 and 4\n", result.out)
         self.assertRegex(result.out, r"\nlayers.0.weight: \d+ elements differ, by \S+ at most\n")
         self.assertIn("\nstate.layers.0.bias.step: 1 elements differ, by 2 at most\n", result.out)
+        # As diff(1) does.
+        self.assertEqual(run(CKPT, "diff", first, self.path("nothing")).code, 2)
 
     def test_prune(self):
-        self.assertIn("1 of 2 checkpoints stay", self.works(CKPT, "prune", self.runs))
+        result = run(CKPT, "prune", self.runs)
+        self.assertEqual((result.code, len(os.listdir(self.runs))), (2, 2))
+        self.assertIn("--keep is required", result.err)
+        keep = ("--keep", 1)
+        self.assertIn("1 of 2 checkpoints stay", self.works(CKPT, "prune", self.runs, *keep))
         self.assertEqual(os.listdir(self.runs), ["step-00000004"])
-        self.assertIn("is no checkpoint", self.fails("prune", self.path("nothing")))
+        self.assertIn("is no checkpoint", self.fails("prune", self.path("nothing"), *keep))
+
+    def test_unknown_command(self):
+        result = run(CKPT, "inspekt", self.runs)
+        self.assertEqual(result.code, 2)
+        self.assertIn("unknown command 'inspekt', did you mean 'inspect'?", result.err)
 
     def test_export_to_hf(self):
         os.mkdir(self.path("like"))

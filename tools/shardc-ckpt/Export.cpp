@@ -85,6 +85,8 @@ static void exportHf(const StoredCheckpoint &checkpoint,
                      const ExportOptions &options) {
   const StoredTensors &tensors = checkpoint.model();
   std::error_code error;
+  if (options.like && !fs::is_directory(*options.like, error))
+    fail("--like ", *options.like, " is no folder");
   fs::create_directories(options.output, error);
   if (error)
     fail("cannot make the folder ", options.output, ": ", error.message());

@@ -22,8 +22,8 @@ static uint64_t parseSize(const std::string &text) {
 }
 
 int main(int argc, char **argv) {
-  std::string first, second;
-  std::optional<std::string> keep, size;
+  std::string first, second, keep;
+  std::optional<std::string> size;
   bool tensors = false;
   ExportOptions options;
   std::vector<cli::Command> commands = {
@@ -45,15 +45,15 @@ int main(int argc, char **argv) {
        }},
       {"diff",
        "the tensors of two checkpoints that differ; exit code 1 where there "
-       "are any",
+       "are any, 2 where one cannot be read",
        {{"FIRST", &first}, {"SECOND", &second}},
-       [&] { return int(diff(first, second)); }},
+       [&] { return int(diff(first, second)); },
+       2},
       {"prune",
        "removes all but the last checkpoints",
-       {{"DIR", &first}, {"--keep", &keep, "how many stay [1]"}},
+       {{"DIR", &first}, {"--keep", &keep, "how many stay"}},
        [&] {
-         prune(first,
-               cli::parseInteger("--keep", keep.value_or("1"), int64_t{1}));
+         prune(first, cli::parseInteger("--keep", keep, int64_t{1}));
          return 0;
        }},
       {"export",

@@ -8,9 +8,14 @@
 #include "llvm/Support/Signals.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <atomic>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <cxxabi.h>
+#include <exception>
 #include <new>
+#include <typeinfo>
 #include <unistd.h>
 
 using namespace mlir;
@@ -74,9 +79,17 @@ void shardc::printError(const llvm::Twine &message) {
   say(/*isError=*/true, message.str());
 }
 
+/// mimalloc's, where the program is linked with it.
+extern "C" __attribute__((weak)) void
+mi_register_error(void (*handler)(int error, void *argument), void *argument);
+
 /// Ends the process at once: who gives up holds locks, and what is destroyed at
 /// exit may be what broke. Allocates nothing.
 [[noreturn]] static void giveUp(const char *what, const char *reason) {
+  // Other threads meet the same; one line is enough.
+  static std::atomic_flag hasSaid;
+  while (hasSaid.test_and_set())
+    pause();
   for (const char *text : {"shardc: error: ", what, reason, "\n"})
     if (write(STDERR_FILENO, text, std::strlen(text)) < 0)
       break;
@@ -92,12 +105,36 @@ void shardc::reportFatalErrors() {
         for (char &character : line)
           if (character && (character < ' ' || character == 127))
             character = ' ';
+        // Of LLVM's threads: std::thread throws instead.
+        if (std::strstr(line, "pthread_create"))
+          giveUp("the system starts no more threads (ulimit -u, ulimit -v)",
+                 "");
         giveUp("the compiler gave up, which is its own fault: ", line);
       },
       nullptr);
   llvm::install_bad_alloc_error_handler(
       [](void *, const char *, bool) { giveUp("out of memory", ""); }, nullptr);
   std::set_new_handler([] { giveUp("out of memory", ""); });
+  // mimalloc knows of no such handler, and aborts.
+  if (mi_register_error)
+    mi_register_error(
+        [](int error, void *) {
+          if (error == ENOMEM)
+            giveUp("out of memory", "");
+        },
+        nullptr);
+  // Of what is thrown here, by std::thread and by allocations, the type alone
+  // can be known: this program is built without exceptions.
+  std::set_terminate([] {
+    std::type_info *type = abi::__cxa_current_exception_type();
+    llvm::StringRef name = type ? type->name() : "";
+    if (name.contains("system_error"))
+      giveUp("the system starts no more threads (ulimit -u, ulimit -v)", "");
+    if (name.contains("bad_alloc"))
+      giveUp("out of memory", "");
+    giveUp("the compiler gave up, which is its own fault: ",
+           type ? type->name() : "it was ended");
+  });
 }
 
 int shardc::finishOutput(int code) {

@@ -3,6 +3,7 @@
 #ifndef SHARDC_TOOLS_SHARDC_OPTIONTABLE_H
 #define SHARDC_TOOLS_SHARDC_OPTIONTABLE_H
 
+#include "runtime/base/Error.h"
 #include "runtime/flags/FlagTable.h"
 
 #include <cstdint>
@@ -22,11 +23,14 @@ struct OptionTable {
     flags.question(flag, help);
   }
 
+  /// The value is some text: a variable of a script that is empty is none.
   runtime::cli::Flag &value(const char *flag, const char *text,
                             std::string &target, const std::string &help) {
-    return flags.value(flag, text, help,
-                       [&target](const std::string &,
-                                 const std::string &given) { target = given; });
+    return flags.value(
+        flag, text, help,
+        [&target](const std::string &name, const std::string &given) {
+          target = notEmpty(name, given);
+        });
   }
   /// Stands on the command line without a name.
   void required(const char *name, const char *text, std::string &target,
@@ -43,12 +47,20 @@ struct OptionTable {
   void list(const char *flag, const char *text,
             std::vector<std::string> &target, const std::string &help) {
     flags.list(flag, text, help,
-               [&target](const std::string &, const std::string &given) {
-                 target.push_back(given);
+               [&target](const std::string &name, const std::string &given) {
+                 target.push_back(notEmpty(name, given));
                });
   }
   void toggle(const char *flag, bool &target, const std::string &help) {
     flags.toggle(flag, target, help);
+  }
+
+private:
+  static const std::string &notEmpty(const std::string &name,
+                                     const std::string &given) {
+    if (given.empty())
+      runtime::fail(name, " needs a value, got ''");
+    return given;
   }
 };
 

@@ -1,0 +1,100 @@
+// The folder of checkpoints, and what a run goes on from there.
+#include "runtime/train/OpenCheckpoints.h"
+
+#include "runtime/base/Error.h"
+#include "runtime/base/Printable.h"
+#include "runtime/base/Text.h"
+#include "runtime/base/ThreadPool.h"
+#include "runtime/checkpoint/FrozenHashes.h"
+#include "runtime/metrics/Print.h"
+#include "runtime/train/Report.h"
+
+#include <filesystem>
+
+namespace shardc::runtime {
+
+Manifest manifestOf(const Options &options, const plan::Plan &plan,
+                    const RunSettings &settings,
+                    const StoredCheckpoint *resumed, const Dataset &data,
+                    std::optional<int64_t> samples) {
+  Manifest manifest;
+  manifest.samples =
+      samples.value_or(resumed ? resumed->manifest().samples : 0);
+  manifest.order =
+      samples || !resumed ? options.order : resumed->manifest().order;
+  if (samples && data.mixture())
+    manifest.mixture = data.mixture()->made();
+  else if (!samples && resumed)
+    manifest.mixture = resumed->manifest().mixture;
+  manifest.mesh = meshText(plan.mesh());
+  manifest.strategy = plan.mesh().strategy();
+  manifest.precision = precisionText(plan.precision());
+  manifest.optimizer = plan.optimizer().kind();
+  manifest.model = plan.model();
+  manifest.modelHash = plan.model_hash();
+  manifest.initialValues = settings.initialValues;
+  manifest.flags.assign(options.words.begin(), options.words.end());
+  return manifest;
+}
+
+std::vector<std::string> checkFrozenValues(Run &run) {
+  if (!run.resumed && !run.options.checkpointDir)
+    return {};
+  run.manifest.frozen =
+      frozenHashes(run.plan, run.initialValues, run.resumed, usableCores());
+  if (!run.resumed)
+    return {};
+  return checkFrozen(run.plan, run.manifest.frozen, *run.resumed);
+}
+
+void checkWeightsAreRead(const Options &options, const plan::Plan &plan,
+                         const StoredCheckpoint &resumed) {
+  const char *flag = options.weights ? "--weights" : "--init";
+  if (options.resume == "auto" || (!options.weights && !options.init))
+    return;
+  for (const plan::Parameter &parameter : plan.parameters())
+    if (!resumed.has(parameter))
+      return;
+  fail(flag, " changes nothing beside --resume: ", resumed.where(),
+       " has every parameter; leave one of the two out");
+}
+
+std::unique_ptr<FolderLock> lockCheckpoints(const World &world,
+                                            const Options &options) {
+  std::error_code error;
+  std::unique_ptr<FolderLock> lock;
+  if (options.checkpointDir && !options.dryRun && world.leads() &&
+      std::filesystem::is_directory(*options.checkpointDir, error))
+    lock = std::make_unique<FolderLock>(*options.checkpointDir);
+  return lock;
+}
+
+void openCheckpoints(Run &run, std::unique_ptr<FolderLock> &lock) {
+  const Options &options = run.options;
+  if (!options.checkpointDir)
+    return;
+  run.checkpoints.emplace(*options.checkpointDir);
+  if (!run.world.leads())
+    return;
+  run.checkpoints->make();
+  if (!lock)
+    lock = std::make_unique<FolderLock>(*options.checkpointDir);
+  run.checkpoints->clean();
+  std::error_code error;
+  if (options.resume == "none") {
+    if (std::string aside = run.checkpoints->setAside(); !aside.empty())
+      print(concat("checkpoints: those of the earlier run are in ",
+                   printable(aside), " now\n"));
+  } else if (run.resumed && options.resume != "auto" &&
+             std::filesystem::equivalent(run.resumed->where() + "/..",
+                                         *options.checkpointDir, error)) {
+    // Another run begins there: a later `--resume auto` is to find its steps,
+    // and not those that it went back behind.
+    int64_t step = run.resumed->manifest().progress.step;
+    if (std::string aside = run.checkpoints->setAside(step); !aside.empty())
+      print(concat("checkpoints: those behind step ", step, " are in ",
+                   printable(aside), " now\n"));
+  }
+}
+
+} // namespace shardc::runtime
