@@ -1,12 +1,15 @@
 // What a program sees to before it opens its first file.
 #include "runtime/launch/Guard.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <cstring>
 #include <fcntl.h>
+#include <pthread.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 namespace shardc {
@@ -114,6 +117,25 @@ void onBusError(int signal, siginfo_t *info, void *) {
     raise(signal);
 }
 
+/// `ulimit -s` is that of each new thread as well, and code that is linked here
+/// counts on the usual one.
+void ensureStacks() {
+  constexpr size_t least = size_t(8) << 20;
+  rlimit limit;
+  if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < least) {
+    limit.rlim_cur = std::min<rlim_t>(least, limit.rlim_max);
+    setrlimit(RLIMIT_STACK, &limit); // holds for this thread at once
+  }
+  pthread_attr_t attributes;
+  size_t size = 0;
+  if (pthread_getattr_default_np(&attributes) != 0)
+    return;
+  if (pthread_attr_getstacksize(&attributes, &size) == 0 && size < least &&
+      pthread_attr_setstacksize(&attributes, least) == 0)
+    pthread_setattr_default_np(&attributes);
+  pthread_attr_destroy(&attributes);
+}
+
 } // namespace
 
 void guardProcess(const char *program) {
@@ -132,6 +154,7 @@ void guardProcess(const char *program) {
   sigemptyset(&blocked);
   sigaddset(&blocked, SIGXFSZ);
   sigprocmask(SIG_BLOCK, &blocked, nullptr);
+  ensureStacks();
 }
 
 } // namespace shardc

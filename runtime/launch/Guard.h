@@ -14,6 +14,7 @@ namespace shardc {
 ///   says so with SIGBUS).
 /// - A file that outgrows the limit of its size (SIGXFSZ) is an error of the
 ///   write.
+/// - Threads have 8 MiB of stack, where `ulimit -s` gives less.
 /// `program` begins that line and must stay.
 void guardProcess(const char *program);
 

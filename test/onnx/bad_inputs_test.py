@@ -165,6 +165,18 @@ class BadInputs(BadLoops, BadQuantization, BadSignals, unittest.TestCase):
             "float8e4m3fn",
         )
 
+    def test_attributes_and_outputs_of_other_types(self):
+        for attribute, is_of in (("foo", "STRING"), (0.5, "FLOAT"), ([1], "INTS")):
+            self.refused(
+                single(node("Softmax", ["x"], ["y"], axis=attribute)),
+                r"node 'softmax' \(Softmax, opset 20\): its attribute 'axis' is of type "
+                + f"{is_of}, expected INT",
+            )
+        self.refused(
+            single(node("Relu", ["x"], ["y"]), outputs=[value("y", INT64, [2, 4])]),
+            "output 'y' is declared as int64, the graph computes float",
+        )
+
     def test_wrong_number_of_inputs(self):
         self.refused(single(node("Add", ["x"], ["y"])), "node 'add' .* expects 2 inputs, got 1")
         self.refused(single(node("Add", ["w"], ["y"]), WEIGHT), "expects 2 inputs, got 1")

@@ -12,7 +12,12 @@ class BadQuantization:
 
     def quantize(self, *more, version=21, **attributes):
         names = ["x", "s", "z"][: 1 + len(more)]
-        return single(node("QuantizeLinear", names, ["y"], **attributes), *more, version=version)
+        return single(
+            node("QuantizeLinear", names, ["y"], **attributes),
+            *more,
+            outputs=[value("y", INT8, ["batch", 4])],
+            version=version,
+        )
 
     def dequantize(self, *more, inputs=(WHOLE,), version=21, **attributes):
         names = ["q", "s", "z"][: 1 + len(more)]

@@ -1,5 +1,6 @@
 """What shardc says to input that it cannot compile: one test for each kind."""
 import os
+import resource
 import shutil
 import unittest
 
@@ -70,6 +71,24 @@ class ShardcBadInput(ToolTest):
     def test_empty_file(self):
         open(self.path("empty.onnx"), "w").close()
         self.check(self.shardc(self.path("empty.onnx")), "empty.onnx")
+
+    def test_an_empty_value(self):
+        for flag in ("--dim", "--loss", "--precision"):
+            self.check(self.shardc(MLP, flag, ""), f"{flag} needs a value, got ''")
+
+    def test_little_memory(self):
+        """Where a limit ends the compiler it says so, whichever call meets it first."""
+        for mebibytes in (140, 180, 200, 220, 250, 270):
+            result = run(
+                *(SHARDC, MLP, "--dim", "batch=2", "-o", self.path("m.trainer")),
+                limits=[(resource.RLIMIT_AS, mebibytes << 20)],
+            )
+            if result.code != 0:
+                self.assertEqual(result.code, 1, result.err)
+                self.assertRegex(
+                    result.err,
+                    r"^shardc: error: (out of memory|the system starts no more threads .*)\n$",
+                )
 
     def test_truncated_file(self):
         data = open(MLP, "rb").read()

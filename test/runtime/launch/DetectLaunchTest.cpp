@@ -253,6 +253,16 @@ TEST(DetectLaunch, ContradictionsAreSaidWithBothValues) {
   EXPECT_EQ(error({}, hand(2, {}, {}, "a:1")),
             "error: --nnodes=2: each node needs its place, from 0 to 1: "
             "--node-rank or NODE_RANK");
+  EXPECT_EQ(error({{"RANK", "1"}}),
+            "error: RANK=1 says that this is one of several processes, and "
+            "WORLD_SIZE "
+            "is not set: set it as well, or say --launcher none");
+  EXPECT_EQ(error({{"WORLD_SIZE", "2"}}),
+            "error: WORLD_SIZE=2 says that this is one of several processes, "
+            "and RANK "
+            "is not set: set it as well, or say --launcher none");
+  EXPECT_EQ(found({{"WORLD_SIZE", "1"}}), "alone");
+  EXPECT_EQ(found({{"RANK", "0"}}), "alone");
   EXPECT_EQ(error({}, hand(2, 0, {})),
             "error: 2 nodes need a place to meet: --master HOST:PORT, or "
             "MASTER_ADDR and MASTER_PORT, got MASTER_ADDR='' and "
