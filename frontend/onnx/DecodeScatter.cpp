@@ -1,10 +1,6 @@
-// Ops that write at positions: a sum at positions, which is the gradient of
-// reading there, and where anything was written. Other reductions look at every
-// pair of a place and an update.
-#include "frontend/onnx/Extremes.h"
+// Ops that write at positions.
+#include "frontend/onnx/ScatterUpdates.h"
 #include "frontend/onnx/Windows.h"
-
-#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 using namespace shardc;
@@ -12,199 +8,12 @@ using namespace shardc::onnx;
 
 namespace {
 
-/// data seen as [places, rest...], and what is written to places of it:
-/// updates [count, rest...] at positions [count], of which no two are equal where
-/// they are known to be distinct.
-struct Scatter {
-  Operand data, updates, positions;
-  bool areDistinct = false;
-};
-
-/// Floats added at positions, from zeros.
-Operand sumAt(Emitter &emit, const Operand &updates, const Operand &positions,
-              ArrayRef<int64_t> shape) {
-  return emit.emit<nn::GatherGradOp>(emit.typeOf(shape, updates.elementType()),
-                                     {updates, positions},
-                                     {emit.named("axis", int64_t(0))});
-}
-
-/// Of any type. Integers are summed as float64, which has 53 bits: those of 64
-/// in two halves.
-Operand written(Emitter &emit, const Scatter &of) {
-  Type element = of.updates.elementType(),
-       wide = emit.attributes().getF64Type();
-  auto at = [&](const Operand &floats) {
-    return sumAt(emit, floats, of.positions, of.data.shape());
-  };
-  if (of.updates.isFloat())
-    return at(of.updates);
-  if (!element.isInteger(64))
-    return emit.cast(at(emit.cast(of.updates, wide)), element);
-  Operand half =
-      nn::HostTensor::splatInt(emit.typeOf({}, element), int64_t(1) << 32);
-  Operand high = emit.binary<nn::DivOp>(of.updates, half);
-  Operand low =
-      emit.binary<nn::SubOp>(of.updates, emit.binary<nn::MulOp>(high, half));
-  auto part = [&](const Operand &value) {
-    return emit.cast(at(emit.cast(value, wide)), element);
-  };
-  return emit.binary<nn::AddOp>(emit.binary<nn::MulOp>(part(high), half),
-                                part(low));
-}
-
-/// Whether anything is written to a place: [places, 1...].
-Operand isWritten(Emitter &emit, const Scatter &of) {
-  Type counted = emit.attributes().getF32Type();
-  Operand ones = emit.splat(of.positions.shape(), counted, 1);
-  int64_t places = of.data.shape()[0];
-  Operand count = sumAt(emit, ones, of.positions, {places});
-  Shape shape(of.data.rank(), 1);
-  shape[0] = places;
-  return emit.reshape(
-      emit.compare(nn::CompareKind::gt, count, emit.scalar(counted, 0)), shape);
-}
-
-/// data combined with all that is written to its places: [places, count, rest]
-/// reduced, where the updates of other places are `neutral`.
-template <typename Reduce, typename Combine>
-Operand reducedAt(Emitter &emit, const Scatter &of, const Operand &neutral) {
-  int64_t places = of.data.shape()[0], count = of.positions.shape()[0];
-  Shape pairs = {places, count};
-  llvm::append_range(pairs, of.data.shape().drop_front());
-  Shape mask(pairs.size(), 1), updates(pairs);
-  mask[0] = places;
-  mask[1] = count;
-  updates[0] = 1;
-  Operand isHere =
-      emit.reshape(emit.compare(nn::CompareKind::eq, emit.iota(places, 0, 2),
-                                emit.reshape(of.positions, {1, count})),
-                   mask);
-  Operand there =
-      emit.select(isHere, emit.reshape(of.updates, updates), neutral);
-  Operand reduced =
-      emit.reshape(emit.reduce<Reduce>(there, {1}), of.data.shape());
-  return emit.binary<Combine>(of.data, reduced);
-}
-
-FailureOr<Operand> reducedAt(NodeContext &context, const Scatter &of,
-                             StringRef reduction) {
-  Emitter &emit = context.emit;
-  Type element = of.data.elementType();
-  constexpr int64_t mostPairs = int64_t(1) << 30;
-  if (int64_t pairs = of.data.type().getNumElements() * of.positions.shape()[0];
-      pairs > mostPairs)
-    return context.error("reduces by '" + reduction + "' over " + Twine(pairs) +
-                         " pairs of a place and an update; supported are " +
-                         Twine(mostPairs));
-  if (element.isInteger(1))
-    return context.error("reduces bools by '" + reduction + "'");
-  Emitter::OneRounding one(emit);
-  if (reduction == "min")
-    return reducedAt<nn::ReduceMinOp, nn::MinOp>(emit, of,
-                                                 highestOf(emit, element));
-  if (reduction == "max")
-    return reducedAt<nn::ReduceMaxOp, nn::MaxOp>(emit, of,
-                                                 lowestOf(emit, element));
-  return one.result(reducedAt<nn::ReduceProdOp, nn::MulOp>(
-      emit, of, emit.scalar(element, 1)));
-}
-
-/// Rows of a tensor, by their numbers [count].
-Operand rowsAt(Emitter &emit, const Operand &input, const Operand &numbers) {
-  Shape shape(input.shape());
-  shape[0] = numbers.shape()[0];
-  return emit.emit<nn::GatherOp>(emit.typeOf(shape, input.elementType()),
-                                 {input, numbers},
-                                 {emit.named("axis", int64_t(0))});
-}
-
-/// The most updates that are sorted by their places.
-constexpr int64_t mostSorted = int64_t(1) << 16;
-
-/// ONNX leaves open what two updates of one place make of it. In PyTorch, numpy
-/// and ONNX Runtime, as they run on processors, the last one stays, and the
-/// exporters write what relies on it: zeros.scatter(1, ids, 1.0).
-Scatter withoutOverwritten(NodeContext &context, const Scatter &of) {
-  Emitter &emit = context.emit;
-  int64_t count = of.positions.shape()[0];
-  if (of.areDistinct || count < 2)
-    return of;
-  if (of.positions.isConstant()) {
-    llvm::MapVector<int64_t, int64_t> last;
-    for (auto [number, place] : llvm::enumerate(of.positions.host().toInts()))
-      last[place] = int64_t(number);
-    if (int64_t(last.size()) == count)
-      return of;
-    Shape places, numbers;
-    for (auto [place, number] : last) {
-      places.push_back(place);
-      numbers.push_back(number);
-    }
-    return {of.data, rowsAt(emit, of.updates, emit.ints(numbers)),
-            emit.ints(places), true};
-  }
-  if (count > mostSorted) {
-    if (emit.isFirst("updates of one place"))
-      context.warning("writes " + Twine(count) +
-                      " updates to places that are not known at compile time: "
-                      "where two have one place they are added up, only of " +
-                      Twine(mostSorted) + " or fewer the last stays");
-    return of;
-  }
-  // Sorted by their places, and of one place in their order.
-  auto [places, numbers] = topElements(emit, of.positions, 0, count, true);
-  Operand next = emit.sliceDim(places, 0, 1, count - 1);
-  Operand isLast =
-      emit.concat({emit.compare(nn::CompareKind::ne,
-                                emit.sliceDim(places, 0, 0, count - 1), next),
-                   emit.splat({1}, emit.attributes().getI1Type(), 1)},
-                  0);
-  Shape mask(of.updates.rank(), 1);
-  mask[0] = count;
-  Operand updates = rowsAt(emit, of.updates, numbers);
-  return {of.data,
-          emit.select(emit.reshape(isLast, mask), updates,
-                      emit.scalar(updates.elementType(), 0)),
-          places, true};
-}
-
-/// The data where nothing is written, else the last update.
-Operand overwritten(NodeContext &context, const Scatter &of) {
-  Emitter &emit = context.emit;
-  // It does not matter which one stays.
-  if (of.updates.isConstant() && of.updates.host().isSplat() &&
-      of.updates.type().getNumElements() > 0) {
-    Operand one =
-        emit.slice(of.updates, Shape(of.updates.rank(), 0),
-                   Shape(of.updates.rank(), 1), Shape(of.updates.rank(), 1));
-    return emit.select(isWritten(emit, of), one, of.data);
-  }
-  Scatter last = withoutOverwritten(context, of);
-  return emit.select(isWritten(emit, last), written(emit, last), last.data);
-}
-
 LogicalResult write(NodeContext &context, const Scatter &of) {
-  Emitter &emit = context.emit;
-  const Operand &data = context.input(0);
-  StringRef reduction = context.stringAttribute("reduction", "none");
-  if (reduction == "min" || reduction == "max" || reduction == "mul") {
-    FailureOr<Operand> result = reducedAt(context, of, reduction);
-    if (failed(result))
-      return failure();
-    context.set(0, emit.reshape(*result, data.shape()));
-    return success();
-  }
-  if (reduction != "none" && reduction != "add")
-    return context.error("has the reduction '" + reduction +
-                         "'; supported are none, add, mul, min and max");
-  Operand result;
-  if (reduction == "none")
-    result = overwritten(context, of);
-  else if (data.elementType().isInteger(1))
-    return context.error("adds bools");
-  else
-    result = emit.binary<nn::AddOp>(of.data, written(emit, of));
-  context.set(0, emit.reshape(result, data.shape()));
+  FailureOr<Operand> result =
+      updated(context, of, context.stringAttribute("reduction", "none"));
+  if (failed(result))
+    return failure();
+  context.set(0, context.emit.reshape(*result, context.input(0).shape()));
   return success();
 }
 
@@ -381,8 +190,8 @@ LogicalResult tensorScatter(NodeContext &context) {
     llvm::append_range(shape, moved.shape().drop_front(2));
     return emit.reshape(moved, shape);
   };
-  Scatter of{rows(cache), rows(update), position, true};
-  Operand result = emit.select(isWritten(emit, of), written(emit, of), of.data);
+  Operand result =
+      overwritten(context, {rows(cache), rows(update), position, true});
   Shape moved, back(cache.rank());
   for (auto [position, dim] : llvm::enumerate(permutation)) {
     moved.push_back(cache.shape()[dim]);

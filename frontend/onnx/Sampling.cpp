@@ -28,9 +28,13 @@ Operand Sampler::reflected(const Operand &place, size_t dim) {
   return add(rest, number(low));
 }
 
-/// Places moved into the image, where the padding says so.
+/// Places moved into the image, where the padding says so. Of cubic ones each
+/// element that is taken is moved to the border, and not the place: as PyTorch
+/// and ONNX Runtime have it, and ONNX's reference implementation does not.
 Operand Sampler::folded(const Operand &place, size_t dim) {
-  if (padding == SamplePadding::zeros)
+  bool isMovedLater =
+      padding == SamplePadding::border && mode == SampleMode::cubic;
+  if (padding == SamplePadding::zeros || isMovedLater)
     return place;
   Operand last = number(double(sizes[dim] - 1)), first = number(0);
   Operand within =

@@ -1,8 +1,7 @@
-// SIGINT, SIGTERM, SIGUSR1 and SIGHUP end a run after the step that is under way.
+// A handler that notes the last signal, for whoever asks between two steps.
 #include "runtime/base/Signals.h"
 
 #include <atomic>
-#include <csignal>
 
 namespace shardc::runtime {
 
@@ -10,7 +9,7 @@ static std::atomic<int> noted = 0;
 static_assert(std::atomic<int>::is_always_lock_free);
 
 void installSignalHandlers() {
-  for (int signal : {SIGINT, SIGTERM, SIGUSR1, SIGHUP}) {
+  for (int signal : endingSignals) {
     struct sigaction before = {};
     sigaction(signal, nullptr, &before);
     // Under nohup a run outlives its terminal.

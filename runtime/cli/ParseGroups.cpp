@@ -6,18 +6,27 @@
 #include "runtime/flags/ParseValue.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 
 namespace shardc::runtime::cli {
 
 static const char *const keys[] = {"match", "lr-scale", "weight-decay"};
 
-/// Where the value that begins at `begin` ends: at a comma with a key behind.
+/// Where the value that begins at `begin` ends: at a comma with a word and = behind,
+/// which no name of a parameter has.
 static size_t valueEnd(const std::string &text, size_t begin) {
-  size_t end = text.size();
-  for (const char *key : keys)
-    end = std::min(end, text.find(concat(",", key, "="), begin));
-  return end;
+  for (size_t comma = text.find(',', begin); comma != std::string::npos;
+       comma = text.find(',', comma + 1)) {
+    size_t end = comma + 1;
+    while (end < text.size() &&
+           (std::isalpha(static_cast<unsigned char>(text[end])) ||
+            text[end] == '-' || text[end] == '_'))
+      ++end;
+    if (end > comma + 1 && end < text.size() && text[end] == '=')
+      return comma;
+  }
+  return text.size();
 }
 
 static void checkRegex(const std::string &flag, const std::string &match) {

@@ -1,6 +1,7 @@
 // Starts the processes of a run on this machine, and ends them together.
 #include "runtime/launch/Supervisor.h"
 
+#include "runtime/base/Signals.h"
 #include "runtime/base/Text.h"
 #include "runtime/launch/ChildProcess.h"
 #include "runtime/launch/ExitCode.h"
@@ -32,7 +33,8 @@ public:
   Signals() {
     sigset_t mask;
     sigemptyset(&mask);
-    for (int signal : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGCHLD}) {
+    sigaddset(&mask, SIGCHLD);
+    for (int signal : endingSignals) {
       struct sigaction action = {};
       sigaction(signal, nullptr, &action);
       // Under nohup a run outlives its terminal.
@@ -81,7 +83,7 @@ int codeOf(int status) {
 bool endsTheRun(int status) {
   if (WIFSIGNALED(status))
     return true;
-  for (int signal : {SIGTERM, SIGINT, SIGHUP, SIGUSR1})
+  for (int signal : endingSignals)
     if (WEXITSTATUS(status) == exitCodeOf(signal))
       return false;
   return WEXITSTATUS(status) != UnmetExpectation;
@@ -91,8 +93,8 @@ bool endsTheRun(int status) {
 bool isFault(int status) {
   if (!WIFSIGNALED(status))
     return WEXITSTATUS(status) == LostProcess;
-  int signal = WTERMSIG(status);
-  return signal != SIGTERM && signal != SIGINT && signal != SIGHUP;
+  return std::ranges::find(endingSignals, WTERMSIG(status)) ==
+         std::end(endingSignals);
 }
 
 /// All processes of this machine, once.

@@ -26,9 +26,8 @@ struct SupervisorOptions {
 /// the exit code once all of them are gone, also those that they left behind in
 /// their process groups.
 ///
-/// - Signals that end or save a run go to all of them: SIGTERM, SIGINT, SIGHUP
-///   (unless it is ignored) and SIGUSR1. The second SIGTERM or SIGINT kills
-///   them.
+/// - Signals that end a run (Signals.h) go to all of them, SIGHUP unless it is
+///   ignored. The second SIGTERM or SIGINT kills them.
 /// - When one fails, the others get a time of grace and are then killed; one
 ///   that a signal has stopped, at once. The exit code is that of the one that
 ///   failed first, but for those that failed because another did

@@ -229,7 +229,8 @@ RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
       fail("--epochs ", *options.epochs, " are too many");
   }
   settings.start.globalBatch = settings.globalBatch;
-  if (settings.steps < settings.start.step)
+  // Without any it evaluates, predicts and exports.
+  if (settings.steps > 0 && settings.steps < settings.start.step)
     fail(options.steps ? "--steps" : "--epochs", " ends this run after step ",
          settings.steps, ", counted from the first step of all, and the ",
          "checkpoint that it goes on from is of step ", settings.start.step,

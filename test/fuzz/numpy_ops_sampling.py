@@ -55,7 +55,7 @@ class Sampler:
             places = [np.rint(p) for p in places]
         moved = []
         for place, size, (low, high) in zip(places, self.sizes, self.ends):
-            if self.padding == "border":
+            if self.padding == "border" and self.mode != "cubic":
                 place = np.clip(place, 0, size - 1)
             if self.padding == "reflection":
                 place = reflected(place, low, high)

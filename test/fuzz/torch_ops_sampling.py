@@ -37,9 +37,8 @@ def grid_sample(call):
     )
     mode = call.attribute("mode", "linear")
     mode = {"linear": "bilinear", "cubic": "bicubic"}.get(mode, mode)
-    inside = bool((grid.detach().abs() < 0.5).all())
-    # torch has images and volumes, cubic of images alone, whose border it treats otherwise.
-    if images.ndim == 4 and (mode != "bicubic" or inside and padding != "reflection"):
+    # torch has images and volumes, cubic of images alone.
+    if images.ndim == 4 and (mode != "bicubic" or padding != "reflection"):
         if mode == "nearest" and padding == "reflection":
             return [written(call, images, grid, align)]
         return [F.grid_sample(images, grid, mode=mode, padding_mode=padding, align_corners=align)]
@@ -65,7 +64,7 @@ def sampled(images, places, mode, padding, align):
     for place, size, (low, high) in zip(places, images.shape[2:], ends):
         if "nearest" in mode:
             place = torch.round(place)
-        if padding == "border":
+        if padding == "border" and "cubic" not in mode:
             place = place.clamp(0, size - 1)
         if padding == "reflection":
             place = reflected(place, low, high)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Updates of which several have one place, beside numpy's, where the last one stays; in the form
-of ONNX's operator tests. scatter-nodes.test runs them.
+"""Updates of which several have one place, beside numpy's: the last one stays, or all are reduced,
+more of them than are compared pair by pair; in the form of ONNX's operator tests.
+scatter-nodes.test runs them.
 
     scatter_nodes.py FOLDER
 """
@@ -56,6 +57,25 @@ def main():
     both(folder, "rows", "ScatterND", data, PLACES, updates, rows(data, PLACES, updates))
     hidden, seen = np.zeros((4, 2), bool), numbers.integers(0, 2, (5, 2)).astype(bool)
     both(folder, "bools", "ScatterND", hidden, PLACES, seen, rows(hidden, PLACES, seen))
+
+    # Reduced: 40 places and 500 updates, and rows of 3 for 30 places and 200 updates.
+    reductions = {"max": np.maximum, "min": np.minimum, "mul": np.multiply}
+    data, updates = floats(40) + 2, floats(500) / 8 + 1
+    places = numbers.integers(-40, 40, 500)
+    wide, updates3 = floats(30, 3), floats(200, 3) / 8 + 1
+    places3 = numbers.integers(0, 12, (200, 1))  # the others keep what they have
+    for name, reduce in reductions.items():
+        made, made3 = data.copy(), wide.copy()
+        reduce.at(made, places, updates)
+        reduce.at(made3, places3[:, 0], updates3)
+        words = {"reduction": name}
+        both(folder, name, "ScatterElements", data, places, updates, made, **words)
+        both(folder, f"{name}_rows", "ScatterND", wide, places3, updates3, made3, **words)
+    whole, others = numbers.integers(-99, 99, 40), numbers.integers(-(2**60), 2**60, 500)
+    made = whole.copy()
+    np.maximum.at(made, places, others)
+    words = {"reduction": "max"}
+    both(folder, "max_integers", "ScatterElements", whole, places, others, made, **words)
 
     # One number for all: presence, as of zeros.scatter(1, ids, 1.0).
     data, ones = floats(3, 5), np.full((3, 5), 1.5, np.float32)

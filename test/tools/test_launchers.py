@@ -192,7 +192,7 @@ class Spawned(LaunchTest):
         self.assertEqual(errors, "[process 2] launched: error: the disk of this one is full\n")
 
     def test_signals_reach_all_once(self):
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGXCPU):
             process = self.spawn(3, do="0:wait,1:wait,2:wait")
             self.wait_for(process, 6)
             process.send_signal(number)

@@ -8,6 +8,7 @@
 #include "tools/shardc/Flags.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
 #include <string_view>
 #include <vector>
@@ -215,6 +216,14 @@ void checkCheckable(const Said &said) {
          "which an unsharded step has no batch for; give --batch-norm rank");
 }
 
+/// A name without an ending is JSON's as well: /dev/stdout.
+void checkReport(const Options &options) {
+  std::string ending = std::filesystem::path(options.report).extension();
+  if (!ending.empty() && ending != ".json" && ending != ".html")
+    fail("--report ", options.report,
+         ": expected a file that ends with .json or .html");
+}
+
 /// Checks what can be checked without the model.
 void check(const Given &given, Said &said) {
   bindDims(said);
@@ -225,6 +234,7 @@ void check(const Given &given, Said &said) {
   checkOffload(said.options);
   checkTarget(given, said.options);
   checkRemarks(given, said);
+  checkReport(said.options);
   resolvePareto(given, said);
   resolveExplain(given, said);
   resolveKernels(given, said);

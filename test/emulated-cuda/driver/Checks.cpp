@@ -273,7 +273,7 @@ void *AccessCheck::access(ptx::Thread *thread, uint64_t address, uint32_t kind,
                           const char *statement) {
   auto &check = *static_cast<AccessCheck *>(thread->user);
   uint32_t bytes = kind & ptx::accessBytes;
-  if (address % bytes) [[unlikely]]
+  if (address & (bytes - 1)) [[unlikely]] // they are a power of two
     thread->services->misaligned(thread, statement);
   if (address - check.deviceBegin >= bytesOfDevice) [[unlikely]]
     return check.foreign(thread, address, kind, statement);

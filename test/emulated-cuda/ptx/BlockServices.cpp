@@ -30,6 +30,15 @@ void Blocks::Impl::warpOf(Thread *thread, WarpOp op, uint32_t mask,
 
 void Blocks::Impl::sharedOf(Thread *thread, uint64_t address, uint32_t kind,
                             const char *statement) {
+  // Billions of times in the tests: bytes are a power of two.
+  uint64_t within = address & ((kind & accessBytes) - 1);
+  if ((within | thread->checksShared) == 0) [[likely]]
+    return;
+  checkShared(thread, address, kind, statement);
+}
+
+void Blocks::Impl::checkShared(Thread *thread, uint64_t address, uint32_t kind,
+                               const char *statement) {
   Fiber &fiber = of(thread);
   uint32_t bytes = kind & accessBytes;
   if (address % bytes)

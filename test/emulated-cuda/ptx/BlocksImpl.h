@@ -138,6 +138,9 @@ struct Blocks::Impl {
   static void awaitCopies(Thread *thread, uint32_t groups);
   static void sharedOf(Thread *thread, uint64_t address, uint32_t kind,
                        const char *statement);
+  [[gnu::noinline]] static void checkShared(Thread *thread, uint64_t address,
+                                            uint32_t kind,
+                                            const char *statement);
   static void misaligned(Thread *thread, const char *statement) {
     Blocks::end(thread, std::string("misaligned access: ") + statement);
   }

@@ -2,6 +2,7 @@
 #include "Translate.h"
 
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/IR/MDBuilder.h"
 
 using namespace llvm;
 
@@ -37,8 +38,22 @@ Value *Translation::accessed(const Instruction &of, StringRef operand,
     return at;
   Value number = builder.CreatePtrToInt(at, builder.getInt64Ty());
   if (of.has("shared") || of.has("shared::cta")) {
+    // A call at each access would spill the registers around it.
+    Value asks = field(offsetof(Thread, checksShared), builder.getInt32Ty());
+    if (bytes > 1 && !isMultiple(operand, bytes))
+      asks = builder.CreateOr(
+          asks,
+          builder.CreateAnd(builder.CreateTrunc(number, builder.getInt32Ty()),
+                            bytes - 1));
+    BasicBlock *ask = BasicBlock::Create(context, "", function);
+    BasicBlock *done = BasicBlock::Create(context, "", function);
+    builder.CreateCondBr(builder.CreateIsNotNull(asks), ask, done,
+                         MDBuilder(context).createUnlikelyBranchWeights());
+    builder.SetInsertPoint(ask);
     service(offsetof(Services, shared), builder.getVoidTy(),
             {number, builder.getInt32(kind | bytes), statement(of)});
+    builder.CreateBr(done);
+    builder.SetInsertPoint(done);
     return at;
   }
   bool isLocal = of.has("local") || of.has("const");

@@ -13,7 +13,7 @@ namespace shardc::test::ptx {
 
 /// Part of the key of what is kept of kernels that were translated: to be raised
 /// where the same PTX becomes other code.
-inline constexpr int translationVersion = 7;
+inline constexpr int translationVersion = 8;
 
 /// Appends `void name(const void *parameters, Thread *, void *results)` to `to`
 /// for each kernel (Thread.h), and its facts; `parameters`: their bytes, as PTX

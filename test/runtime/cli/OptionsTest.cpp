@@ -146,6 +146,9 @@ TEST(Options, ReadsParameterGroups) {
             "--group expects match=REGEX, got an empty regex");
   EXPECT_EQ(errorOf({"--group", "match=a,lr-scale=-1"}),
             "--group lr-scale expects a number of 0 or more, got '-1'");
+  EXPECT_EQ(errorOf({"--group", "match=a,lr_scale=2"}),
+            "--group has the keys match, lr-scale and weight-decay, got "
+            "'lr_scale', did you mean 'lr-scale'?");
   EXPECT_EQ(errorOf({"--group", "lr-scael=2,match=a"}),
             "--group has the keys match, lr-scale and weight-decay, got "
             "'lr-scael', did you mean 'lr-scale'?");

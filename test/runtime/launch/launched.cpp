@@ -72,7 +72,7 @@ int run(int argc, char **argv) {
   std::string action = actionOf(launch);
   if (std::getenv("LAUNCHED_LOST"))
     return LostProcess;
-  for (int signal : {SIGTERM, SIGINT, SIGUSR1}) {
+  for (int signal : {SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGXCPU}) {
     struct sigaction handler = {};
     handler.sa_handler = [](int number) { noted = number; };
     handler.sa_flags = static_cast<int>(SA_RESETHAND);
