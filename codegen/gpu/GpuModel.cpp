@@ -54,8 +54,11 @@ std::unique_ptr<llvm::TargetMachine> GpuModel::createMachine() const {
 
 CudaToolkit CudaToolkit::find() {
   llvm::SmallVector<std::string> roots;
-  if (auto home = llvm::sys::Process::GetEnv("CUDA_HOME"))
+  if (auto home = llvm::sys::Process::GetEnv("CUDA_HOME")) {
+    if (home->empty())
+      return {};
     roots.push_back(*home);
+  }
   if (auto program = llvm::sys::findProgramByName("ptxas")) {
     llvm::SmallString<128> path;
     if (!llvm::sys::fs::real_path(*program, path))

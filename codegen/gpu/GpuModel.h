@@ -27,7 +27,8 @@ struct CudaToolkit {
   std::string ptxas; // a path, empty where it was not found
 
   /// Looks into $CUDA_HOME, then beside the ptxas of $PATH, then into
-  /// /usr/local/cuda.
+  /// /usr/local/cuda. A $CUDA_HOME that is set to nothing says that there is
+  /// none: drivers assemble PTX as well.
   static CudaToolkit find();
   /// Path, bytes and time of the ptxas: another one makes other code.
   std::string identity() const;

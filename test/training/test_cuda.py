@@ -55,7 +55,7 @@ class Run:
         path = lambda name: os.path.join(folder, name)
         batch = max(model.batch, ranks_of(mesh) * accumulation)
         gpus = gpus or ranks_of(mesh)
-        with tempfile.TemporaryDirectory() as folder, emulated(gpus, **settings):
+        with tempfile.TemporaryDirectory() as folder, emulated(gpus, True, **settings):
             model.compile(
                 path("m.trainer"),
                 mesh,
