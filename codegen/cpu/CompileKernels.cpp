@@ -219,7 +219,7 @@ llvm::Expected<CompiledObject> compileInPlace(ModuleOp kernels,
   if (!done)
     return llvm::createStringError(*llvm::find_if(
         errors, [](const std::string &error) { return !error.empty(); }));
-  llvm::Expected<std::string> linked = linkObjects(objects, *cpu);
+  llvm::Expected<std::string> linked = linkObjects(objects);
   if (!linked)
     return linked.takeError();
   compiled.sharedObject = std::move(*linked);

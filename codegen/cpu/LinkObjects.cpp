@@ -1,16 +1,17 @@
-// lld reads and writes files, which lie in a temporary folder while it runs.
+// lld reads files, and writes one in a temporary folder.
 #include "codegen/cpu/LinkObjects.h"
 
 #include "lld/Common/Driver.h"
-#include "llvm/IR/LLVMContext.h"
-#include "llvm/IR/LegacyPassManager.h"
-#include "llvm/IR/Module.h"
 #include "llvm/Plugins/PassPlugin.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 
 #include <mutex>
+#include <optional>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <vector>
 
 LLD_HAS_DRIVER(elf)
 
@@ -37,36 +38,64 @@ struct TemporaryFolder {
     return result.str().str();
   }
 };
-} // namespace
 
-static llvm::Error writeFile(const std::string &path, llvm::StringRef bytes) {
-  std::error_code error;
-  llvm::raw_fd_ostream os(path, error);
-  if (!error) {
-    os << bytes;
-    os.close();
-    error = os.error();
-    os.clear_error();
+/// What lld reads: in memory, where the system has such files and names for
+/// them (memfd_create(2), proc(5)), since a dozen of small files on a disk take
+/// longer than they take to link; else in the folder.
+class InputFiles {
+public:
+  explicit InputFiles(const TemporaryFolder &folder) : folder(folder) {}
+  ~InputFiles() {
+    for (int descriptor : descriptors)
+      close(descriptor);
   }
-  return error ? llvm::createStringError(error, "cannot write " + path + ": " +
-                                                    error.message())
-               : llvm::Error::success();
-}
+  /// Returns the path of a file of these bytes.
+  llvm::Expected<std::string> add(const llvm::Twine &name,
+                                  llvm::StringRef bytes) {
+    std::string path = folder.file(name);
+    int descriptor = memfd_create(name.str().c_str(), MFD_CLOEXEC);
+    if (descriptor >= 0) {
+      descriptors.push_back(descriptor);
+      std::string named = "/proc/self/fd/" + std::to_string(descriptor);
+      if (access(named.c_str(), R_OK) == 0)
+        path = named;
+      else
+        descriptor = -1;
+    }
+    std::error_code error;
+    std::optional<llvm::raw_fd_ostream> os;
+    if (descriptor >= 0)
+      os.emplace(descriptor, /*shouldClose=*/false);
+    else
+      os.emplace(path, error);
+    if (!error) {
+      *os << bytes;
+      os->flush();
+      error = os->error();
+      os->clear_error();
+    }
+    if (error)
+      return llvm::createStringError(error, "cannot write " + path + ": " +
+                                                error.message());
+    return path;
+  }
 
-static std::string emptyObject(const CpuModel &cpu) {
-  llvm::LLVMContext context;
-  llvm::Module module("empty", context);
-  std::unique_ptr<llvm::TargetMachine> machine = cpu.createMachine();
-  module.setTargetTriple(machine->getTargetTriple());
-  module.setDataLayout(machine->createDataLayout());
-  llvm::SmallString<0> object;
-  llvm::raw_svector_ostream os(object);
-  llvm::legacy::PassManager emit;
-  machine->addPassesToEmitFile(emit, os, nullptr,
-                               llvm::CodeGenFileType::ObjectFile);
-  emit.run(module);
-  return object.str().str();
-}
+private:
+  const TemporaryFolder &folder;
+  std::vector<int> descriptors;
+};
+
+/// Empty libraries of these names (StandIn.c).
+constexpr char standInMvec[] = {
+#include "stand-ins/libmvec.so.1.inc"
+};
+constexpr char standInM[] = {
+#include "stand-ins/libm.so.6.inc"
+};
+constexpr char standInC[] = {
+#include "stand-ins/libc.so.6.inc"
+};
+} // namespace
 
 static llvm::Error runLld(llvm::ArrayRef<std::string> arguments) {
   // lld keeps global state.
@@ -84,8 +113,7 @@ static llvm::Error runLld(llvm::ArrayRef<std::string> arguments) {
   return llvm::Error::success();
 }
 
-llvm::Expected<std::string> linkObjects(llvm::ArrayRef<std::string> objects,
-                                        const CpuModel &cpu) {
+llvm::Expected<std::string> linkObjects(llvm::ArrayRef<std::string> objects) {
   TemporaryFolder folder;
   if (std::error_code error = folder.create())
     return llvm::createStringError(error, "cannot create a temporary folder: " +
@@ -106,24 +134,28 @@ llvm::Expected<std::string> linkObjects(llvm::ArrayRef<std::string> objects,
                                         "-s",
                                         "--no-undefined-version",
                                         "--no-as-needed"};
-  for (auto [number, object] : llvm::enumerate(objects)) {
-    arguments.push_back(folder.file("kernel" + std::to_string(number) + ".o"));
-    if (llvm::Error error = writeFile(arguments.back(), object))
-      return error;
-  }
-  // The libraries are empty stand-ins of the same names: what the kernels call
-  // is resolved when they are loaded, and the compiling machine's own libraries
-  // have no part in the result.
-  std::string empty = folder.file("empty.o");
-  if (llvm::Error error = writeFile(empty, emptyObject(cpu)))
-    return error;
-  for (const char *library : {"libmvec.so.1", "libm.so.6", "libc.so.6"}) {
-    std::string path = folder.file(library);
-    if (llvm::Error error = runLld(
-            {"ld.lld", "-shared", "-soname", library, "-o", path, empty}))
-      return error;
-    arguments.push_back(path);
-  }
+  InputFiles inputs(folder);
+  auto add = [&](const llvm::Twine &name,
+                 llvm::StringRef bytes) -> llvm::Error {
+    llvm::Expected<std::string> path = inputs.add(name, bytes);
+    if (!path)
+      return path.takeError();
+    arguments.push_back(std::move(*path));
+    return llvm::Error::success();
+  };
+  for (auto [number, object] : llvm::enumerate(objects))
+    if (llvm::Error error =
+            add("kernel" + std::to_string(number) + ".o", object))
+      return std::move(error);
+  // What the kernels call is resolved when they are loaded, and the compiling
+  // machine's own libraries have no part in the result.
+  using Library = std::pair<const char *, llvm::StringRef>;
+  for (auto [name, bytes] :
+       {Library("libmvec.so.1", {standInMvec, sizeof(standInMvec)}),
+        Library("libm.so.6", {standInM, sizeof(standInM)}),
+        Library("libc.so.6", {standInC, sizeof(standInC)})})
+    if (llvm::Error error = add(name, bytes))
+      return std::move(error);
   if (llvm::Error error = runLld(arguments))
     return error;
   auto buffer = llvm::MemoryBuffer::getFile(output, /*IsText=*/false,

@@ -155,7 +155,7 @@ EmulatedKernels::compile(mlir::gpu::GPUModuleOp module, StringRef cpuName) {
     kernels[function.getName()] = {nullptr, (*function.getKnownGridSize())[0],
                                    (*function.getKnownBlockSize())[0], *bytes};
   }
-  auto linked = cpu::linkObjects(objects, *cpu);
+  auto linked = cpu::linkObjects(objects);
   if (!linked)
     return linked.takeError();
   auto library = LoadedKernels::load(*linked);

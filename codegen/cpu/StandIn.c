@@ -1,0 +1,1 @@
+/* An empty library, which stands for one of the C library's while kernels are linked. */
