@@ -36,6 +36,14 @@ inline constexpr Range belowOne{0, 0x1.fffffffffffffp-1,
 double parseNumber(const std::string &flag, const std::string &text,
                    const Range &range);
 
+/// Any text but none: a variable of a script that is empty is a mistake.
+inline const std::string &parseText(const std::string &flag,
+                                    const std::string &text) {
+  if (text.empty())
+    fail(flag, " needs a value, got ''");
+  return text;
+}
+
 template <typename Integer>
 Integer parseInteger(const std::string &flag, const std::string &text,
                      Integer low,

@@ -130,6 +130,13 @@ class CheckpointFaults(CheckpointTest):
                     failed = file.read().replace(self.path(), "").strip()
                 os.remove(log)
             with self.subTest(kind=kind, call=call, failed=failed):
+                if failed.endswith("/.lock"):
+                    # Before the run has begun; a write that is short opens it all the same.
+                    expected = "" if kind == "short" else r"trainer: error: cannot write .*\n"
+                    self.assertEqual(result.returncode, int(kind != "short"))
+                    self.assertRegex(result.stderr, f"^{expected}$")
+                    shutil.rmtree(folder)
+                    continue
                 self.assertEqual(result.returncode, 0, result.stderr)
                 kept = sorted(n for n in os.listdir(folder) if re.fullmatch(r"step-\d+", n))
                 yield failed, result, kept

@@ -1,4 +1,4 @@
-"""Runs that go on where something is not trained: its values are those of the run that was saved."""
+"""Runs that go on where something is not trained: its values are those of the saved run."""
 import json
 import os
 import subprocess

@@ -3,7 +3,6 @@
 #ifndef SHARDC_TOOLS_SHARDC_OPTIONTABLE_H
 #define SHARDC_TOOLS_SHARDC_OPTIONTABLE_H
 
-#include "runtime/base/Error.h"
 #include "runtime/flags/FlagTable.h"
 
 #include <cstdint>
@@ -23,13 +22,12 @@ struct OptionTable {
     flags.question(flag, help);
   }
 
-  /// The value is some text: a variable of a script that is empty is none.
   runtime::cli::Flag &value(const char *flag, const char *text,
                             std::string &target, const std::string &help) {
     return flags.value(
         flag, text, help,
         [&target](const std::string &name, const std::string &given) {
-          target = notEmpty(name, given);
+          target = runtime::cli::parseText(name, given);
         });
   }
   /// Stands on the command line without a name.
@@ -48,19 +46,11 @@ struct OptionTable {
             std::vector<std::string> &target, const std::string &help) {
     flags.list(flag, text, help,
                [&target](const std::string &name, const std::string &given) {
-                 target.push_back(notEmpty(name, given));
+                 target.push_back(runtime::cli::parseText(name, given));
                });
   }
   void toggle(const char *flag, bool &target, const std::string &help) {
     flags.toggle(flag, target, help);
-  }
-
-private:
-  static const std::string &notEmpty(const std::string &name,
-                                     const std::string &given) {
-    if (given.empty())
-      runtime::fail(name, " needs a value, got ''");
-    return given;
   }
 };
 
