@@ -76,6 +76,18 @@ void openOutputs(Run &run) {
   openSinks(run);
 }
 
+/// Predictions alone need no labels.
+void checkLabelsAreGiven(const Options &options, const plan::Plan &plan,
+                         const Dataset &data) {
+  const char *flag = options.evalEvery.isGiven()
+                         ? "--eval-every"
+                     : options.expectLossBelow ? "--expect-loss-below"
+                                               : nullptr;
+  if (flag && data.lacksLabels())
+    fail(flag, " needs labels; give --eval-data ", labelsOf(plan)->name(),
+         "=FILE.npy");
+}
+
 /// All files of the run, none of which may be another's as well. Nothing has
 /// been written yet.
 void checkFiles(const Run &run, const InitialValues &values,
@@ -241,11 +253,11 @@ int runIn(World &world, const Launch &launch, const Options &options,
   }
   std::optional<Dataset> evalData;
   if (!options.evalData.empty()) {
-    evalData.emplace(plan, options.evalData, "--eval-data");
+    evalData.emplace(plan, options.evalData, "--eval-data", std::nullopt,
+                     /*mayLackLabels=*/!options.predictions.empty());
     Evaluation::check(plan, *evalData);
+    checkLabelsAreGiven(options, plan, *evalData);
   }
-  InitialValues values =
-      openInitialValues(options, plan, self.embeddedWeights());
   std::unique_ptr<FolderLock> lock = lockCheckpoints(world, options);
   Resumed resumed = findCheckpoint(options.resume, options.checkpointDir);
   if (resumed.checkpoint) {
@@ -255,6 +267,8 @@ int runIn(World &world, const Launch &launch, const Options &options,
     if (samples && resumed.checkpoint->manifest().samples)
       checkMixture(data, resumed.checkpoint->manifest());
   }
+  InitialValues values = openInitialValues(
+      options, plan, self.embeddedWeights(), resumed.checkpoint.get());
   RunSettings settings = RunSettings::resolve(
       options, plan, samples, world,
       resumed.checkpoint ? &resumed.checkpoint->manifest() : nullptr);

@@ -37,13 +37,10 @@ LogicalResult expectFew(const NodeContext &context, int64_t elements) {
 }
 
 /// Checks the length of a transform.
-LogicalResult expectLength(const NodeContext &context, int64_t length,
-                           int64_t parts) {
-  if (fourierNumbers(length, parts) > Emitter::maxElements)
+LogicalResult expectLength(const NodeContext &context, int64_t length) {
+  if (length > longestFourier)
     return context.error("cannot transform " + Twine(length) +
-                         " elements: more than " + Twine(Emitter::maxElements) +
-                         " factors; lengths that are products of small numbers "
-                         "have fewer");
+                         " elements; supported are " + Twine(longestFourier));
   return success();
 }
 
@@ -57,21 +54,6 @@ Operand resized(Emitter &emit, const Operand &x, int64_t dim, int64_t size) {
   return emit.pad(x, none, high, none);
 }
 
-/// A real signal's whole spectrum, of which [..., n / 2 + 1, 2] is given: what
-/// is missing is the conjugate of what is there.
-Operand wholeSpectrum(Emitter &emit, const Operand &half, int64_t n) {
-  int64_t dim = half.rank() - 2, mirrored = n - half.shape()[dim];
-  if (mirrored == 0)
-    return half;
-  Shape starts(half.rank(), 0), sizes(half.shape()), steps(half.rank(), 1);
-  starts[dim] = mirrored, sizes[dim] = mirrored, steps[dim] = -1;
-  Operand signs = HostTensor::floats(emit.typeOf({2}, half.elementType()),
-                                     HostTensor::Floats{1, -1});
-  return emit.concat({half, emit.binary<nn::MulOp>(
-                                emit.slice(half, starts, sizes, steps), signs)},
-                     dim);
-}
-
 /// A transform over the last dim but one of x [..., 1 or 2] in its arithmetic
 /// type.
 struct Transform {
@@ -80,13 +62,11 @@ struct Transform {
 
   Operand of(Emitter &emit, const Operand &x) const {
     int64_t dim = x.rank() - 2, half = length / 2 + 1;
-    if (isOneSided && isInverse) {
-      Operand spectrum =
-          wholeSpectrum(emit, resized(emit, x, dim, half), length);
-      return emit.sliceDim(fourier(emit, spectrum, true), dim + 1, 0, 1);
-    }
-    Operand result = fourier(emit, resized(emit, x, dim, length), isInverse);
-    return isOneSided ? emit.sliceDim(result, dim, 0, half) : result;
+    if (isOneSided && isInverse)
+      return ofHalfSpectrum(emit, resized(emit, x, dim, half), length);
+    Operand whole = resized(emit, x, dim, length);
+    return isOneSided ? halfSpectrum(emit, whole)
+                      : fourier(emit, whole, isInverse);
   }
 };
 
@@ -134,7 +114,7 @@ LogicalResult transform(NodeContext &context, int64_t axis) {
   }
   if (transform.length < 1)
     return context.error("has nothing to transform: " + shapeText(x.shape()));
-  if (failed(expectLength(context, transform.length, x.shape().back())))
+  if (failed(expectLength(context, transform.length)))
     return failure();
 
   Emitter &emit = context.emit;
@@ -212,7 +192,7 @@ LogicalResult stft(NodeContext &context) {
   Emitter::OneRounding one(emit);
   Type arithmetic = emit.arithmeticType(x.elementType());
   int64_t frames = (x.shape()[1] - length) / *step + 1;
-  if (failed(expectLength(context, length, x.shape()[2])) ||
+  if (failed(expectLength(context, length)) ||
       failed(expectFew(context, frames * length)) ||
       failed(context.checkShape({x.shape()[0], frames, length, 2})))
     return failure();

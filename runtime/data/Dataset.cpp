@@ -4,6 +4,7 @@
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
 #include "runtime/base/Suggest.h"
+#include "runtime/data/ConstantSource.h"
 #include "runtime/data/LossNormalization.h"
 #include "runtime/data/MixedSource.h"
 #include "runtime/data/OpenSource.h"
@@ -73,6 +74,8 @@ std::vector<NamedFile> Dataset::findFiles(const std::vector<NamedFile> &files,
   for (const NamedFile &file : files)
     if (file.syntheticSeed)
       return {file};
+  if (mayLackLabels && &input == labelsOf(plan))
+    return {};
   std::string shape = "samples";
   for (int axis = 1; axis < input.tensor().shape_size(); ++axis)
     shape += concat(", ", input.tensor().shape(axis));
@@ -100,8 +103,9 @@ std::unique_ptr<Source> Dataset::refer(int index, const NamedFile &file) const {
 }
 
 Dataset::Dataset(const plan::Plan &plan, const std::vector<NamedFile> &files,
-                 const std::string &flag, std::optional<int64_t> limit)
-    : plan(plan), flag(flag) {
+                 const std::string &flag, std::optional<int64_t> limit,
+                 bool mayLackLabels)
+    : plan(plan), flag(flag), mayLackLabels(mayLackLabels) {
   checkNames(files);
   open(files);
   const Source *first = nullptr;
@@ -143,6 +147,13 @@ void Dataset::open(const std::vector<NamedFile> &files) {
       if (!isGiven(input))
         continue;
       std::vector<NamedFile> found = findFiles(files, input);
+      if (found.empty()) {
+        isWithoutLabels = true;
+        bool isIgnored = plan.loss().kind() == "cross_entropy";
+        inputs[i] = std::make_unique<ConstantSource>(
+            input, isIgnored ? plan.loss().ignore_index() : 0);
+        continue;
+      }
       if (found.front().isReference() != isReference)
         continue;
       if (isReference)
@@ -228,7 +239,8 @@ void Dataset::checkAll(int index) const {
 }
 
 void Dataset::checkLabels(const char *flag) const {
-  if (!countsLabels(plan.loss()) || !labelsOf(plan) || sampleCount == 0)
+  if (!countsLabels(plan.loss()) || !labelsOf(plan) || sampleCount == 0 ||
+      isWithoutLabels)
     return;
   int index = labelsIndex(plan);
   plan::Tensor labels = plan.inputs(index).tensor();

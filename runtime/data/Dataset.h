@@ -30,11 +30,15 @@ public:
   /// shape or a number of samples that does not fit, naming the file, and for
   /// values outside an input's bounds in files of up to `checkedBytes`; larger
   /// ones are checked batch by batch. `flag` is the one that gave the files.
-  /// `limit`: samples behind the first so many are left out.
+  /// `limit`: samples behind the first so many are left out. `mayLackLabels`:
+  /// they need not be given, for predictions, which do not depend on them.
   Dataset(const plan::Plan &plan, const std::vector<NamedFile> &files,
-          const std::string &flag, std::optional<int64_t> limit = {});
+          const std::string &flag, std::optional<int64_t> limit = {},
+          bool mayLackLabels = false);
 
   int64_t samples() const { return sampleCount; }
+  /// Whether the labels were left out: there is no loss.
+  bool lacksLabels() const { return isWithoutLabels; }
   /// How the samples are mixed; null: they are not.
   const Mixture *mixture() const;
   /// The files that are read, by input.
@@ -82,7 +86,8 @@ private:
   bool isChecked(int input) const;
   /// Reads an input a part at a time, while use(first, count, values) is true.
   template <typename Use> void readAll(int input, Use use) const;
-  /// What an input is given: one file, or the parts of what is mixed.
+  /// What an input is given: one file, or the parts of what is mixed; none of
+  /// labels that may be left out, and are.
   std::vector<NamedFile> findFiles(const std::vector<NamedFile> &files,
                                    const plan::Input &input) const;
   void open(const std::vector<NamedFile> &files);
@@ -97,6 +102,7 @@ private:
   /// None where the program does not read the input.
   std::vector<std::unique_ptr<Source>> inputs;
   int64_t sampleCount = 0;
+  bool mayLackLabels, isWithoutLabels = false;
 };
 
 } // namespace shardc::runtime

@@ -29,7 +29,8 @@ int64_t checkpointsAtOnce(const Options &options, const RunSettings &settings) {
 /// "labels: 120 of 128 are counted".
 static std::string labelsText(const Run &run, const Dataset &data,
                               const char *flag) {
-  if (!countsLabels(run.plan.loss()) || !labelsOf(run.plan))
+  if (!countsLabels(run.plan.loss()) || !labelsOf(run.plan) ||
+      data.lacksLabels())
     return "";
   Dataset::LabelCount count = data.countLabels();
   return concat(flag, ": ", count.valid, " of ", count.all,

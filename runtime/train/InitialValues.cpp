@@ -6,6 +6,7 @@
 #include "runtime/train/InitGroups.h"
 #include "runtime/train/RunSettings.h"
 
+#include <algorithm>
 #include <filesystem>
 
 namespace shardc::runtime {
@@ -34,21 +35,33 @@ static std::string behindManifest(const std::string &path) {
 }
 
 InitialValues openInitialValues(const Options &options, const plan::Plan &plan,
-                                const EmbeddedWeights &embedded) {
+                                const EmbeddedWeights &embedded,
+                                const StoredCheckpoint *resumed) {
   InitialValues values;
   bool drawn = drawsInitialValues(options, plan);
-  std::string path = behindManifest(options.weights.value_or(""));
+  auto isNeeded = [&](const plan::Parameter &parameter) {
+    return !resumed || !resumed->has(parameter);
+  };
+  // A job that is started again and again names files of its first run.
+  bool readsWeights =
+      options.weights && std::ranges::any_of(plan.parameters(), isNeeded);
+  std::string path =
+      readsWeights ? behindManifest(*options.weights) : std::string();
   if (!shardFiles(path).empty()) {
-    values.stored = StoredParameters::recorded(plan, embedded, true);
-    values.sharded =
-        std::make_unique<ShardedParameters>(plan, path, *values.stored);
+    values.sharded = std::make_unique<ShardedParameters>(plan, path);
+    values.stored = StoredParameters::recorded(
+        plan, embedded, true, [&](const plan::Parameter &parameter) {
+          return isNeeded(parameter) && !values.sharded->holds(parameter);
+        });
+    values.sharded->completeFrom(*values.stored);
     return values;
   }
-  if (options.weights)
+  if (readsWeights)
     values.stored =
         StoredParameters::fromPath(plan, *options.weights, embedded);
   else
-    values.stored = StoredParameters::recorded(plan, embedded, !drawn);
+    values.stored =
+        StoredParameters::recorded(plan, embedded, !drawn, isNeeded);
   if (drawn)
     values.random = std::make_unique<RandomParameters>(
         plan, options.seed, values.stored.get(),

@@ -3,6 +3,7 @@
 #ifndef SHARDC_RUNTIME_TRAIN_INITIALVALUES_H
 #define SHARDC_RUNTIME_TRAIN_INITIALVALUES_H
 
+#include "runtime/checkpoint/StoredCheckpoint.h"
 #include "runtime/train/Options.h"
 #include "runtime/weights/RandomParameters.h"
 #include "runtime/weights/ShardedParameters.h"
@@ -24,9 +25,11 @@ struct InitialValues {
   std::vector<std::string> paths() const;
 };
 
+/// Of all parameters that `resumed` (null: the run begins anew) does not have.
 /// Throws an Error where a file is not there, or has not what the plan asks for.
 InitialValues openInitialValues(const Options &options, const plan::Plan &plan,
-                                const EmbeddedWeights &embedded);
+                                const EmbeddedWeights &embedded,
+                                const StoredCheckpoint *resumed);
 
 } // namespace shardc::runtime
 

@@ -232,7 +232,7 @@ Stop RankLoop::operator()() {
       spans.push_back({concat("step ", done + 1), begin, monotonicSeconds()});
   }
   if (!stop) {
-    if (run.evalData && evaluatedLast != done)
+    if (run.evalData && !run.evalData->lacksLabels() && evaluatedLast != done)
       evaluate(done);
     if (leads() && !stopText().empty())
       run.metrics.terminal().line(

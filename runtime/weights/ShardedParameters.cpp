@@ -45,9 +45,8 @@ void checkTensor(const StoredTensors &tensors, const std::string &key,
 }
 
 ShardedParameters::ShardedParameters(const plan::Plan &plan,
-                                     const std::string &folder,
-                                     const ParameterSource &others)
-    : plan(plan), files(shardFiles(folder)), tensors(files), others(others) {
+                                     const std::string &folder)
+    : plan(plan), files(shardFiles(folder)), tensors(files) {
   for (const plan::Parameter &parameter : plan.parameters())
     if (parameter.trainable() || tensors.has(parameter.name()))
       checkTensor(tensors, parameter.name(), parameter, folder);
@@ -59,12 +58,12 @@ void ShardedParameters::read(int parameter, int64_t begin, int64_t end,
   if (tensors.has(name))
     tensors.read(name, begin, end, dtype, destination);
   else
-    others.read(parameter, begin, end, dtype, destination);
+    others->read(parameter, begin, end, dtype, destination);
 }
 
 bool ShardedParameters::has(int parameter) const {
   return tensors.has(plan.parameters(parameter).name()) ||
-         others.has(parameter);
+         (others && others->has(parameter));
 }
 
 } // namespace shardc::runtime

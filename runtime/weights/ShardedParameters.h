@@ -16,13 +16,17 @@ namespace shardc::runtime {
 /// one with the names of a whole model (model.safetensors and its index).
 std::vector<std::string> shardFiles(const std::string &folder);
 
-/// Parameters by PyTorch's names. Those that are not trained, and that the
-/// files lack, are `others`'s.
+/// Parameters by PyTorch's names. The files may lack what is not trained.
 class ShardedParameters final : public ParameterSource {
 public:
   /// Throws an Error where a trained parameter is missing or has another shape.
-  ShardedParameters(const plan::Plan &plan, const std::string &folder,
-                    const ParameterSource &others);
+  ShardedParameters(const plan::Plan &plan, const std::string &folder);
+  /// Whether the files have it.
+  bool holds(const plan::Parameter &parameter) const {
+    return tensors.has(parameter.name());
+  }
+  /// From now on it has what the files lack from there.
+  void completeFrom(const ParameterSource &source) { others = &source; }
 
   void read(int parameter, int64_t begin, int64_t end, plan::DType dtype,
             std::byte *destination) const override;
@@ -33,7 +37,7 @@ private:
   const plan::Plan &plan;
   std::vector<std::string> files;
   StoredTensors tensors;
-  const ParameterSource &others;
+  const ParameterSource *others = nullptr;
 };
 
 /// Throws an Error unless the tensor `key` of the files in `folder` is there

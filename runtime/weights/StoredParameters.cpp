@@ -143,13 +143,15 @@ void StoredParameters::addRecorded(const plan::Parameter &parameter,
 
 std::unique_ptr<StoredParameters>
 StoredParameters::recorded(const plan::Plan &plan,
-                           const EmbeddedWeights &embedded, bool all) {
+                           const EmbeddedWeights &embedded, bool all,
+                           const ParameterChoice &isNeeded) {
   std::unique_ptr<StoredParameters> stored(new StoredParameters(plan));
   bool inModel = false;
   for (const plan::Parameter &parameter : plan.parameters()) {
     const plan::Source &source = parameter.source();
     bool isTable = std::string_view(parameter.init()).starts_with("rotary_");
-    if (!all && !parameter.init().empty() && !isTable) {
+    bool isDrawn = !all && !parameter.init().empty() && !isTable;
+    if (isDrawn || (isNeeded && !isNeeded(parameter))) {
       stored->ranges.emplace_back();
       continue;
     }

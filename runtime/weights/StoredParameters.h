@@ -7,6 +7,7 @@
 #include "runtime/files/Safetensors.h"
 #include "runtime/weights/ParameterSource.h"
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -52,15 +53,20 @@ struct StoredRange {
   bool transposed = false; // the file holds the transpose (2-d)
 };
 
+/// Tells parameters from others; empty: takes all.
+using ParameterChoice = std::function<bool(const plan::Parameter &parameter)>;
+
 /// All files are opened and all lengths checked when it is made; values are
 /// read when they are asked for.
 class StoredParameters : public ParameterSource {
 public:
   /// The ranges that the compiler recorded: in the compiled model's files, or
   /// embedded in the trainer. `all`: else only those of parameters that cannot
-  /// be drawn, for --init random.
+  /// be drawn, for --init random. `isNeeded`: where the rest is known, whose
+  /// files need not be there.
   static std::unique_ptr<StoredParameters>
-  recorded(const plan::Plan &plan, const EmbeddedWeights &embedded, bool all);
+  recorded(const plan::Plan &plan, const EmbeddedWeights &embedded, bool all,
+           const ParameterChoice &isNeeded = {});
   /// --weights, see WeightsPath.h: an ONNX file (parameters by the names of its
   /// initializers, as compiled or as --export-onnx wrote them), or safetensors
   /// in one file or in shards (by PyTorch's names; buffers that they lack are

@@ -86,7 +86,7 @@ class Remarks(ToolTest):
         self.assert_one_error(
             self.shardc("--remarks", "", "-o", self.path("m")),
             "shardc",
-            "--remarks: expects a regular expression",
+            "--remarks needs a value, got ''",
         )
 
     def test_a_name_that_no_pass_has(self):

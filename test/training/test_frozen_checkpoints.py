@@ -1,11 +1,12 @@
 """Runs that go on where something is not trained: its values are those of the saved run."""
 import json
 import os
+import shutil
 import subprocess
 import time
 
 from checkpoint_test import CheckpointTest, MLP, SAVED, STEPS
-from reference import BUILD, command, read_safetensors
+from reference import BUILD, SHARDC, command, read_safetensors
 
 CKPT = os.path.join(BUILD, "bin", "shardc-ckpt")
 
@@ -83,6 +84,25 @@ class FrozenCheckpoints(CheckpointTest):
             self.assertIn("--weights changes nothing beside --resume", text)
         # One command for a job that is started again and again.
         self.saved(trainer, "c", "--resume", "auto", *weights, steps=STEPS)
+
+    def test_values_that_the_checkpoint_has_are_read_nowhere_else(self):
+        model, trainer, kept = self.path("m.onnx"), self.path("t"), self.path("kept.onnx")
+        shutil.copy(MLP.onnx, model)
+        size = ("--dim", f"batch={MLP.batch}")
+        command(SHARDC, model, *size, "-q", "-o", trainer)
+        weights = ("--weights", self.path("w.safetensors"))
+        self.train(trainer, "w", steps=0)
+        whole = self.saved(trainer, "whole", *weights, steps=STEPS)
+        self.saved(trainer, "c", *weights)
+        os.rename(model, kept)
+        os.remove(weights[1])
+        words = self.words(trainer, "--checkpoint-dir", self.path("d"), steps=STEPS)
+        self.assertIn("m.onnx", self.fails(*words))
+        again = self.saved(trainer, "c", "--resume", "auto", *weights, steps=STEPS)
+        self.assert_equal_values(again, whole)
+        self.train(trainer, "e", "--weights", self.at("c"), steps=1)
+        command(CKPT, "export", self.path("c"), "--to", "onnx", "--trainer", trainer, "-o", model)
+        self.assertEqual(os.path.getsize(model), os.path.getsize(kept))
 
 
 class Folders(CheckpointTest):

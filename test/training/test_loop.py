@@ -249,6 +249,18 @@ class Loop(unittest.TestCase):
                 command(trainer, *held, "--steps", 0, *values, "--predict", again)
                 np.testing.assert_array_equal(np.load(again), np.load(first))
                 command(trainer, *held, "--steps", 0, *values, "--dry-run")
+        # Predictions need no labels; what has a loss does.
+        ids = ("--eval-data", f"input_ids={gpt2.data()['input_ids']}", "--predict", again)
+        words = (trainer, *ids, "--steps", 0, "--weights", final)
+        os.remove(again)
+        self.assertNotIn("eval after", command(*words).stdout)
+        np.testing.assert_array_equal(np.load(again), np.load(first))
+        command(*words, "--dry-run")
+        for flag in (("--eval-every", 1), ("--expect-loss-below", 9)):
+            with self.assertRaises(CommandFailed) as caught:
+                command(*words, *flag)
+            said = f"{flag[0]} needs labels; give --eval-data labels=FILE.npy"
+            self.assertIn(said, str(caught.exception))
         # What it saves is gone on with by the run that has the data.
         copy = ("--checkpoint-dir", self.path("copy"))
         command(trainer, "--steps", 0, "--resume", self.path("c"), *copy)

@@ -187,7 +187,10 @@ static void exportOnnx(const StoredCheckpoint &checkpoint,
   const plan::Plan &plan = trainer.plans().front();
   checkpoint.checkParameters(plan);
   auto others =
-      StoredParameters::recorded(plan, trainer.embeddedWeights(), true);
+      StoredParameters::recorded(plan, trainer.embeddedWeights(), true,
+                                 [&](const plan::Parameter &parameter) {
+                                   return !checkpoint.has(parameter);
+                                 });
   OnnxExport file(plan, trainer.exportTemplate(), trainer.embeddedWeights(),
                   options.output);
   FileUses uses;

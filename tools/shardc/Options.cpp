@@ -8,7 +8,6 @@
 #include "tools/shardc/Flags.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <iterator>
 #include <string_view>
 #include <vector>
@@ -109,8 +108,6 @@ void checkTarget(const Given &given, const Options &options) {
 void checkRemarks(const Given &given, const Said &said) {
   refuseIdle(given, {{"--remarks", said.compileTo != "import",
                       "with --compile-to import, which runs no pass"}});
-  if (given.contains("--remarks") && said.options.remarks.empty())
-    fail("--remarks: expects a regular expression");
 }
 
 /// --kernels alone stops where kernels are made.
@@ -216,14 +213,6 @@ void checkCheckable(const Said &said) {
          "which an unsharded step has no batch for; give --batch-norm rank");
 }
 
-/// A name without an ending is JSON's as well: /dev/stdout.
-void checkReport(const Options &options) {
-  std::string ending = std::filesystem::path(options.report).extension();
-  if (!ending.empty() && ending != ".json" && ending != ".html")
-    fail("--report ", options.report,
-         ": expected a file that ends with .json or .html");
-}
-
 /// Checks what can be checked without the model.
 void check(const Given &given, Said &said) {
   bindDims(said);
@@ -234,7 +223,6 @@ void check(const Given &given, Said &said) {
   checkOffload(said.options);
   checkTarget(given, said.options);
   checkRemarks(given, said);
-  checkReport(said.options);
   resolvePareto(given, said);
   resolveExplain(given, said);
   resolveKernels(given, said);
