@@ -33,6 +33,14 @@ FailureOr<Operand> fromFront(NodeContext &context, const Operand &indices,
                      emit.binary<nn::AddOp>(wide, emit.integer(size)), wide);
 }
 
+/// A value as `count` rows of shape `rest`.
+Operand rowsOf(Emitter &emit, const Operand &value, int64_t count,
+               ArrayRef<int64_t> rest) {
+  Shape shape = {count};
+  llvm::append_range(shape, rest);
+  return emit.reshape(value, shape);
+}
+
 /// data[indices[..., 0], indices[..., 1], ...] = updates.
 LogicalResult scatterND(NodeContext &context) {
   const Operand &data = context.input(0), &indices = context.input(1),
@@ -70,14 +78,9 @@ LogicalResult scatterND(NodeContext &context) {
             : *place;
   }
   int64_t count = llvm::product_of(tuples);
-  auto flat = [&](const Operand &value, int64_t first) {
-    Shape shape = {first};
-    llvm::append_range(shape, rest);
-    return emit.reshape(value, shape);
-  };
-  return write(context,
-               {flat(data, llvm::product_of(indexed)), flat(updates, count),
-                emit.reshape(position, {count})});
+  return write(context, {rowsOf(emit, data, llvm::product_of(indexed), rest),
+                         rowsOf(emit, updates, count, rest),
+                         emit.reshape(position, {count})});
 }
 
 /// Whether they are places of the largest elements along the last dim, no two of
@@ -91,6 +94,24 @@ bool areOfTopK(const Operand &indices) {
     value = cast ? cast.getInput() : Value();
   }
   return false;
+}
+
+/// Indices without the dims behind `axis`, along all of which they are repeated,
+/// as index.view(-1, 1).expand_as(x) is; null where they are not.
+Operand beforeRepetition(Emitter &emit, const Operand &indices, int64_t axis) {
+  Value value = indices.value();
+  if (auto cast = value ? value.getDefiningOp<nn::CastOp>() : nullptr)
+    value = cast.getInput();
+  auto repeated = value ? value.getDefiningOp<nn::BroadcastOp>() : nullptr;
+  if (!repeated)
+    return {};
+  Operand source = repeated.getInput();
+  if (llvm::any_of(source.shape().drop_front(axis + 1),
+                   [](int64_t size) { return size != 1; }))
+    return {};
+  return emit.broadcast(
+      emit.reshape(source, source.shape().take_front(axis + 1)),
+      indices.shape().take_front(axis + 1));
 }
 
 /// data[i, indices[i, j, k], k] = updates[i, j, k] for axis 1.
@@ -109,17 +130,25 @@ LogicalResult scatterElements(NodeContext &context) {
     return context.error("expects updates of data's type and of shape " +
                          shapeText(indices.shape()) + ", got " +
                          shapeText(updates.shape()));
-  Emitter &emit = context.emit;
-  Operand position;
-  int64_t step = 1;
-  for (int64_t dim = data.rank(); dim-- > 0; step *= data.shape()[dim]) {
+  for (int64_t dim = data.rank(); dim-- > 0;)
     if (dim != *axis && indices.shape()[dim] > data.shape()[dim])
       return context.error(
           "expects dim " + Twine(dim) + " of its indices to be at most " +
           Twine(data.shape()[dim]) + ", got " + Twine(indices.shape()[dim]));
-    Operand place = emit.iota(indices.shape()[dim], dim, data.rank());
+  Emitter &emit = context.emit;
+  // Where whole rows have one place, rows are written.
+  Operand used = indices;
+  if (indices.shape().drop_front(*axis + 1) ==
+      data.shape().drop_front(*axis + 1))
+    if (Operand perRow = beforeRepetition(emit, indices, *axis))
+      used = perRow;
+  ArrayRef<int64_t> rest = data.shape().drop_front(used.rank());
+  Operand position;
+  int64_t step = 1;
+  for (int64_t dim = used.rank(); dim-- > 0; step *= data.shape()[dim]) {
+    Operand place = emit.iota(used.shape()[dim], dim, used.rank());
     if (dim == *axis) {
-      FailureOr<Operand> given = fromFront(context, indices, data.shape()[dim]);
+      FailureOr<Operand> given = fromFront(context, used, data.shape()[dim]);
       if (failed(given))
         return failure();
       place = *given;
@@ -127,12 +156,12 @@ LogicalResult scatterElements(NodeContext &context) {
     Operand term = emit.binary<nn::MulOp>(place, emit.integer(step));
     position = position ? emit.binary<nn::AddOp>(position, term) : term;
   }
-  int64_t count = updates.type().getNumElements();
-  position = emit.broadcast(position, indices.shape());
-  return write(context,
-               {emit.reshape(data, {data.type().getNumElements()}),
-                emit.reshape(updates, {count}), emit.reshape(position, {count}),
-                *axis == data.rank() - 1 && areOfTopK(indices)});
+  int64_t count = llvm::product_of(used.shape());
+  position = emit.broadcast(position, used.shape());
+  return write(context, {rowsOf(emit, data, step, rest),
+                         rowsOf(emit, updates, count, rest),
+                         emit.reshape(position, {count}),
+                         *axis == data.rank() - 1 && areOfTopK(indices)});
 }
 
 /// A cache [B, ..., L, ...] whose elements from write_indices[b] on, along L,

@@ -65,7 +65,7 @@ Operand rowsAt(Emitter &emit, const Operand &input, const Operand &numbers) {
 }
 
 /// The most updates that are sorted by their places.
-constexpr int64_t mostSorted = int64_t(1) << 18;
+constexpr int64_t mostSorted = int64_t(1) << 20;
 
 /// Updates of one place lie behind each other, in their order.
 struct SortedUpdates {

@@ -77,6 +77,36 @@ def main():
     words = {"reduction": "max"}
     both(folder, "max_integers", "ScatterElements", whole, places, others, made, **words)
 
+    # Whole rows with one place: index.view(-1, 1).expand_as(updates).
+    for name, axis, data, few in (
+        ("rows_expanded", 0, floats(30, 3), numbers.integers(0, 30, (200, 1))),
+        ("middle_expanded", 1, floats(2, 5, 3), numbers.integers(-5, 5, (1, 4, 1))),
+    ):
+        wanted = [*data.shape[:axis], few.shape[axis], *data.shape[axis + 1 :]]
+        updates, indices = floats(*wanted) / 8 + 1, np.broadcast_to(few, wanted)
+        for reduction in ("none", "add", "max"):
+            made = data.copy()
+            for at in np.ndindex(*wanted):
+                to = (*at[:axis], indices[at], *at[axis + 1 :])
+                made[to] = {
+                    "none": updates[at],
+                    "add": made[to] + updates[at],
+                    "max": max(made[to], updates[at]),
+                }[reduction]
+            nodes = [
+                constant("shape", np.array(wanted, np.int64)),
+                helper.make_node("Expand", ["few", "shape"], ["indices"]),
+                helper.make_node(
+                    "ScatterElements",
+                    ["data", "indices", "updates"],
+                    ["made"],
+                    axis=axis,
+                    reduction=reduction,
+                ),
+            ]
+            inputs = {"data": data, "few": few, "updates": updates}
+            write(folder, f"{name}_{reduction}", 18, nodes, inputs, {"made": made})
+
     # One number for all: presence, as of zeros.scatter(1, ids, 1.0).
     data, ones = floats(3, 5), np.full((3, 5), 1.5, np.float32)
     nodes = [
