@@ -79,10 +79,9 @@ void openOutputs(Run &run) {
 /// Predictions alone need no labels.
 void checkLabelsAreGiven(const Options &options, const plan::Plan &plan,
                          const Dataset &data) {
-  const char *flag = options.evalEvery.isGiven()
-                         ? "--eval-every"
-                     : options.expectLossBelow ? "--expect-loss-below"
-                                               : nullptr;
+  const char *flag = options.evalEvery.isGiven() ? "--eval-every"
+                     : options.expectLossBelow   ? "--expect-loss-below"
+                                                 : nullptr;
   if (flag && data.lacksLabels())
     fail(flag, " needs labels; give --eval-data ", labelsOf(plan)->name(),
          "=FILE.npy");
