@@ -30,6 +30,10 @@ namespace {
 /// smaller ones.
 constexpr int64_t shortest = 128;
 
+/// The most numbers in the matrices of a second half: more of them come from
+/// memory for each row, and take a compiler's time.
+constexpr int64_t mostOwnFactors = int64_t(1) << 20;
+
 /// How many elements the first of two transforms has; 1: there is one alone.
 int64_t firstOfTwo(int64_t n) {
   if (n <= shortest)
@@ -233,7 +237,7 @@ Operand shardc::onnx::fourier(Emitter &emit, const Operand &x, bool isInverse) {
                                    {0, 2, 1, 3});    // [rows, t2, t1]
   Operand first = fourier(emit, columns, isInverse); // [rows, t2, k1]
   Operand turned = emit.transpose(first, {2, 0, 1, 3});
-  Operand second = isFew(n * 2 * n2 * 2)
+  Operand second = n * 2 * n2 * 2 <= mostOwnFactors
                        ? secondHalf(emit, turned, isInverse)
                        : secondTransform(emit, turned, isInverse);
   Shape shape(x.shape());

@@ -16,7 +16,7 @@ namespace shardc::runtime {
 namespace {
 
 /// Elements that are read at a time, and that have a hash of their own.
-constexpr int64_t blockElements = 4 << 20;
+constexpr int64_t blockElements = 1 << 20;
 
 struct Block {
   int parameter;

@@ -1,10 +1,12 @@
 // Copies. Dims are reordered and merged once per call, so that most copies end
-// as memcpy of long runs, and transposes as small square tiles.
+// as memcpy of long runs, and transposes as small square tiles; short runs are
+// elements of more bytes.
 #include "runtime/base/DType.h"
 #include "runtime/base/ThreadPool.h"
 #include "runtime/cpu/Indexing.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <tuple>
 #include <vector>
@@ -38,6 +40,53 @@ std::vector<Dim> copyDims(const Tensor &source, const Tensor &destination) {
   return merged;
 }
 
+/// Sixteen bytes at once.
+struct Wide {
+  uint64_t low, high;
+};
+
+/// The dims of a copy, and the bytes of an element.
+struct Elements {
+  std::vector<Dim> dims;
+  const std::byte *from;
+  std::byte *to;
+  int64_t bytes;
+
+  Elements(const Tensor &source, const Tensor &destination)
+      : dims(copyDims(source, destination)), from(source.data),
+        to(destination.data), bytes(int64_t(elementSize(source.dtype))) {
+    while (canWiden())
+      widen();
+  }
+
+private:
+  /// Whether neighbours are one element of twice the bytes: runs of a few, such
+  /// as the two parts of complex numbers, cost more to find than to copy.
+  bool canWiden() const {
+    if (dims.empty() || bytes == sizeof(Wide))
+      return false;
+    const Dim &run = dims.back();
+    auto isAligned = [&](const std::byte *at) {
+      int64_t wanted = std::min<int64_t>(2 * bytes, alignof(Wide));
+      return reinterpret_cast<uintptr_t>(at) % wanted == 0;
+    };
+    return run.from == 1 && run.to == 1 && run.size % 2 == 0 &&
+           run.size * bytes <= int64_t(sizeof(Wide)) && isAligned(from) &&
+           isAligned(to) &&
+           std::all_of(dims.begin(), dims.end() - 1, [](const Dim &dim) {
+             return dim.from % 2 == 0 && dim.to % 2 == 0;
+           });
+  }
+  void widen() {
+    bytes *= 2;
+    dims.back().size /= 2;
+    for (size_t i = 0; i + 1 < dims.size(); ++i)
+      dims[i].from /= 2, dims[i].to /= 2;
+    if (dims.back().size == 1)
+      dims.pop_back();
+  }
+};
+
 /// Copy a run, and a tile, at the given places.
 template <typename T> void copyRun(const T *from, T *to, const Dim &run) {
   if (run.from == 1 && run.to == 1)
@@ -60,9 +109,10 @@ void copyTile(const T *from, T *to, const Dim &outer, const Dim &inner) {
     }
 }
 
-template <typename T>
-void run(const Tensor &source, const Tensor &destination, ThreadPool &pool) {
-  std::vector<Dim> dims = copyDims(source, destination);
+template <typename T> void run(const Elements &of, ThreadPool &pool) {
+  std::vector<Dim> dims = of.dims;
+  const T *source = reinterpret_cast<const T *>(of.from);
+  T *destination = reinterpret_cast<T *>(of.to);
   if (dims.empty())
     dims.push_back({1, 1, 1});
   Dim inner = dims.back();
@@ -83,8 +133,7 @@ void run(const Tensor &source, const Tensor &destination, ThreadPool &pool) {
   if (dims.empty() && outer.size == 1 && inner.size >= 2 * longest) {
     int64_t whole = inner.size / longest * longest;
     Dim rest{inner.size - whole, inner.from, inner.to};
-    copyRun(source.as<T>() + whole * inner.from,
-            destination.as<T>() + whole * inner.to, rest);
+    copyRun(source + whole * inner.from, destination + whole * inner.to, rest);
     dims.push_back({whole / longest, inner.from * longest, inner.to * longest});
     inner.size = longest;
   } else if (dims.empty() && outer.size > 1) {
@@ -106,8 +155,8 @@ void run(const Tensor &source, const Tensor &destination, ThreadPool &pool) {
   pool.forRanges(items, bytesWorthAnItem / itemBytes + 1,
                  [&](int64_t begin, int64_t end, int) {
                    for (int64_t item = begin; item < end; ++item) {
-                     const T *from = source.as<T>();
-                     T *to = destination.as<T>();
+                     const T *from = source;
+                     T *to = destination;
                      int64_t index = item;
                      for (size_t dim = dims.size(); dim-- > 0;) {
                        from += index % dims[dim].size * dims[dim].from;
@@ -127,15 +176,18 @@ void run(const Tensor &source, const Tensor &destination, ThreadPool &pool) {
 void copy(const Tensor &source, const Tensor &destination, ThreadPool &pool) {
   if (source.elements() == 0)
     return;
-  switch (elementSize(source.dtype)) {
+  Elements of(source, destination);
+  switch (of.bytes) {
   case 1:
-    return run<uint8_t>(source, destination, pool);
+    return run<uint8_t>(of, pool);
   case 2:
-    return run<uint16_t>(source, destination, pool);
+    return run<uint16_t>(of, pool);
   case 4:
-    return run<uint32_t>(source, destination, pool);
+    return run<uint32_t>(of, pool);
+  case 8:
+    return run<uint64_t>(of, pool);
   default:
-    return run<uint64_t>(source, destination, pool);
+    return run<Wide>(of, pool);
   }
 }
 

@@ -9,6 +9,7 @@
 #include "runtime/metrics/Print.h"
 #include "runtime/train/Report.h"
 
+#include <algorithm>
 #include <filesystem>
 
 namespace shardc::runtime {
@@ -40,8 +41,10 @@ Manifest manifestOf(const Options &options, const plan::Plan &plan,
 std::vector<std::string> checkFrozenValues(Run &run) {
   if (!run.resumed && !run.options.checkpointDir)
     return {};
-  run.manifest.frozen =
-      frozenHashes(run.plan, run.initialValues, run.resumed, usableCores());
+  // More threads wait for the same disk.
+  constexpr int mostThreads = 16;
+  run.manifest.frozen = frozenHashes(run.plan, run.initialValues, run.resumed,
+                                     std::min(usableCores(), mostThreads));
   if (!run.resumed)
     return {};
   return checkFrozen(run.plan, run.manifest.frozen, *run.resumed);

@@ -63,6 +63,31 @@ TEST(Copy, TransposesAndLongRunsAreSharedByThreads) {
   }
 }
 
+/// Whether they are elements of more bytes or not: rows of an odd stride, and
+/// memory that begins between two such elements.
+TEST(Copy, MovesRunsOfAFew) {
+  for (int64_t run : {2, 3, 4, 6, 8, 16})
+    for (int64_t gap : {0, 1, 2}) {
+      std::vector<int64_t> shape = {3, 33, 40, run},
+                           turned = stridesInOrder(shape, {0, 2, 1, 3}, gap);
+      copyMatches<float>(shape, turned, rowMajorStrides(shape), 2);
+      copyMatches<double>(shape, rowMajorStrides(shape), turned, 1);
+      copyMatches<int32_t>(shape, turned, rowMajorStrides(shape), 1);
+      copyMatches<uint8_t>(shape, turned, turned, 1);
+    }
+  ThreadPool pool(1, false);
+  TestTensor<float> source({20, 30, 2}, {60, 2, 1});
+  TestTensor<float> destination({20, 30, 2}, {2, 40, 1});
+  std::iota(source.storage.begin(), source.storage.end(), 1.0f);
+  source.view.shape[0] = destination.view.shape[0] = 19;
+  source.view.data += sizeof(float);
+  copy(source.view, destination.view, pool);
+  for (int64_t i = 0; i < 19; ++i)
+    for (int64_t j = 0; j < 60; ++j)
+      ASSERT_EQ(destination.storage[i * 2 + j / 2 * 40 + j % 2],
+                source.storage[1 + i * 60 + j]);
+}
+
 TEST(Copy, RepeatsBroadcastDims) {
   copyMatches<float>({3, 4, 5}, {0, 1, 0}, {20, 5, 1}, 2);
   copyMatches<float>({7}, {0}, {1}, 1);
