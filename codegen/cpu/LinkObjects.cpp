@@ -53,7 +53,11 @@ public:
   llvm::Expected<std::string> add(const llvm::Twine &name,
                                   llvm::StringRef bytes) {
     std::string path = folder.file(name);
-    int descriptor = memfd_create(name.str().c_str(), MFD_CLOEXEC);
+    // A process may have 1024 open files, which more than these do not take up.
+    constexpr size_t mostInMemory = 256;
+    int descriptor = descriptors.size() < mostInMemory
+                         ? memfd_create(name.str().c_str(), MFD_CLOEXEC)
+                         : -1;
     if (descriptor >= 0) {
       descriptors.push_back(descriptor);
       std::string named = "/proc/self/fd/" + std::to_string(descriptor);

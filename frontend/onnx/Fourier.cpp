@@ -45,28 +45,31 @@ int64_t firstOfTwo(int64_t n) {
   return factor;
 }
 
+/// e^(-2 pi i j / n), or its conjugate for an inverse. Beyond n the angle would
+/// lose digits.
+std::complex<double> rootOfUnity(int64_t j, int64_t n, bool isInverse) {
+  return std::polar(1.0, (isInverse ? 2 : -2) * std::numbers::pi *
+                             double(j % n) / double(n));
+}
+
 /// The factors e^(-2 pi i j / n), or e^(2 pi i j / n) / scale, as elements of a
 /// matrix: a row for the real part of what is multiplied and one for the
 /// imaginary part, and columns for those of the product.
 class Factors {
 public:
   Factors(int64_t n, bool isInverse, int64_t scale)
-      : n(n), sign(isInverse ? 1 : -1),
-        scale(isInverse ? 1 / double(scale) : 1) {}
+      : n(n), isInverse(isInverse), scale(isInverse ? 1 / double(scale) : 1) {}
 
   /// Appends both columns of one row: part 0 is the real one.
   void append(HostTensor::Floats &values, int64_t j, int part) const {
-    // Beyond n the angle would lose digits.
-    double angle = 2 * std::numbers::pi * double(j % n) / double(n);
-    double real = scale * std::cos(angle),
-           imag = scale * sign * std::sin(angle);
-    values.push_back(part == 0 ? real : -imag);
-    values.push_back(part == 0 ? imag : real);
+    std::complex<double> root = scale * rootOfUnity(j, n, isInverse);
+    values.push_back(part == 0 ? root.real() : -root.imag());
+    values.push_back(part == 0 ? root.imag() : root.real());
   }
 
 private:
   int64_t n;
-  int sign;
+  bool isInverse;
   double scale;
 };
 
@@ -101,12 +104,6 @@ struct Constants {
                        last);
   }
 };
-
-/// e^(-2 pi i j / n), or its conjugate for an inverse.
-std::complex<double> rootOfUnity(int64_t j, int64_t n, bool isInverse) {
-  return std::polar(1.0, (isInverse ? 2 : -2) * std::numbers::pi *
-                             double(j % n) / double(n));
-}
 
 /// A product that stays in float32 where others are of 16 bits, as those of
 /// torch.autocast do.

@@ -74,7 +74,7 @@ struct SortedUpdates {
   SortedUpdates(Emitter &emit, const Scatter &of) : emit(emit) {
     Operand numbers;
     std::tie(places, numbers) = topElements(
-        emit, of.positions, 0, of.positions.shape()[0], /*largest=*/true);
+        emit, of.positions, 0, of.positions.shape()[0], /*smallest=*/true);
     updates = rowsAt(emit, of.updates, numbers);
   }
 

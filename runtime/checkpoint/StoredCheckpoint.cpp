@@ -111,7 +111,8 @@ public:
   }
 
   bool has(int parameter) const override {
-    return checkpoint.has(plan.parameters(parameter)) || others->has(parameter);
+    return checkpoint.has(plan.parameters(parameter)) ||
+           (others && others->has(parameter));
   }
 
 private:
