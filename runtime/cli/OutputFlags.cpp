@@ -70,20 +70,20 @@ void declareOutput(FlagTable &flags, Options &options) {
              "safetensors: gradients of the first step, summed over ranks and "
              "micro-batches, divided by --grad-divide and the loss scale, "
              "before clipping");
-  flags.list("--predict", "[NAME=]FILE.npy",
-             "an output of the graph for every sample of --eval-data, in their "
-             "order, with the final parameters; of those that shardc "
-             "--output-values named",
-             [&](const std::string &name, const std::string &text) {
-               size_t equals = text.find('=');
-               bool named = equals != std::string::npos;
-               PredictOption option = {named ? text.substr(0, equals) : "",
-                                       named ? text.substr(equals + 1) : text};
-               if (option.path.empty() || equals == 0)
-                 fail(name, " expects FILE.npy or NAME=FILE.npy, got '", text,
-                      "'");
-               options.predictions.push_back(option);
-             });
+  flags.list(
+      "--predict", "[NAME=]FILE.npy",
+      "an output of the graph for every sample of --eval-data (labels may "
+      "be left out of it), in their order, with the final parameters; of "
+      "those that shardc --output-values named",
+      [&](const std::string &name, const std::string &text) {
+        size_t equals = text.find('=');
+        bool named = equals != std::string::npos;
+        PredictOption option = {named ? text.substr(0, equals) : "",
+                                named ? text.substr(equals + 1) : text};
+        if (option.path.empty() || equals == 0)
+          fail(name, " expects FILE.npy or NAME=FILE.npy, got '", text, "'");
+        options.predictions.push_back(option);
+      });
   flags.toggle("--report", options.report,
                "print the plan: units, collectives, memory, parameter groups");
   flags.toggle(
