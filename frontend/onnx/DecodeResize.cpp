@@ -23,7 +23,7 @@ struct Axis {
 
 /// What one element of the result takes: elements first, first + 1, ... of the
 /// input, of which those outside are the nearest inside.
-struct Source {
+struct WeightedElements {
   int64_t first;
   SmallVector<double, 4> weights;
   bool isOutside = false; ///< of the region: the result is extrapolated
@@ -54,7 +54,7 @@ public:
 
 private:
   double place(const Axis &axis, int64_t i) const;
-  Source source(const Axis &axis, int64_t i) const;
+  WeightedElements source(const Axis &axis, int64_t i) const;
   SmallVector<double, 4> weights(double ratio, double scale,
                                  int64_t &begin) const;
   double cubicAt(double x) const;
@@ -234,9 +234,9 @@ SmallVector<double, 4> Resizing::weights(double ratio, double scale,
   return all;
 }
 
-Source Resizing::source(const Axis &axis, int64_t i) const {
+WeightedElements Resizing::source(const Axis &axis, int64_t i) const {
   double x = place(axis, i);
-  Source found;
+  WeightedElements found;
   found.isOutside = coordinates == "tf_crop_and_resize" &&
                     (x < 0 || x > double(axis.input - 1));
   auto before = int64_t(std::ceil(x)) - 1;
@@ -259,12 +259,12 @@ Source Resizing::source(const Axis &axis, int64_t i) const {
 
 Operand Resizing::resize(const Operand &input, const Axis &axis) const {
   Emitter &emit = context.emit;
-  SmallVector<Source> sources;
+  SmallVector<WeightedElements> sources;
   for (int64_t i = 0; i < axis.output; ++i)
     sources.push_back(source(axis, i));
   if (mode == "nearest") {
     Shape places;
-    for (const Source &each : sources)
+    for (const WeightedElements &each : sources)
       places.push_back(std::clamp<int64_t>(
           each.first + (each.weights[0] == 1 ? 0 : 1), 0, axis.input - 1));
     return take(emit, input, axis.dim, places);
@@ -275,7 +275,7 @@ Operand Resizing::resize(const Operand &input, const Axis &axis) const {
   for (size_t k = 0; k < sources[0].weights.size(); ++k) {
     Shape places;
     std::vector<double> weights;
-    for (const Source &each : sources) {
+    for (const WeightedElements &each : sources) {
       places.push_back(
           std::clamp<int64_t>(each.first + int64_t(k), 0, axis.input - 1));
       weights.push_back(each.weights[k]);

@@ -49,12 +49,11 @@ private:
 
   LogicalResult read();
   LogicalResult createFunction();
-  /// A body that is being imported: its nodes, and the names that end with it,
-  /// or with its iteration.
+  /// A body that is being imported: its nodes, and the names that end with it.
   struct Body {
     const Node *node; // that has it
-    const GraphProto *graph;
-    std::optional<Iterations> iterations;
+    int index;        // of that node
+    std::unique_ptr<ControlFlow> flow;
     int begin, end, next; // of its nodes
     std::vector<std::string> names;
   };
@@ -350,26 +349,22 @@ LogicalResult Importer::defineOutputs(const Node &node,
 }
 
 LogicalResult Importer::enterBody(NodeContext &nodeContext, int index) {
-  auto found = bodyOf(nodeContext);
-  if (failed(found))
+  FailureOr<std::unique_ptr<ControlFlow>> flow = ControlFlow::of(nodeContext);
+  if (failed(flow))
     return failure();
-  auto [graph, which] = *found;
-  auto iterations = Iterations::of(nodeContext, *graph);
-  if (failed(iterations))
-    return failure();
-  auto [begin, end] = model->bodies.lookup({index, which});
-  bodies.push_back(std::make_unique<Body>(Body{
-      &nodeContext.node, graph, std::move(*iterations), begin, end, end, {}}));
-  const Body &entered = *bodies.back();
-  return entered.iterations && entered.iterations->isDone() ? leaveBody()
-                                                            : beginBody();
+  bodies.push_back(std::make_unique<Body>(
+      Body{&nodeContext.node, index, std::move(*flow), 0, 0, 0, {}}));
+  return bodies.back()->flow->isDone() ? leaveBody() : beginBody();
 }
 
-/// Begins the innermost body, or its next iteration.
+/// Begins what is next in the innermost body.
 LogicalResult Importer::beginBody() {
   Body &body = *bodies.back();
   NodeContext nodeContext(*body.node, options.path, *emitter, {});
-  for (const auto &tensor : body.graph->initializer()) {
+  auto [graph, which] = body.flow->body();
+  std::tie(body.begin, body.end) = model->bodies.lookup({body.index, which});
+  body.next = body.begin;
+  for (const auto &tensor : graph->initializer()) {
     auto host = hostTensor(context, tensor);
     if (!host)
       return nodeContext.error("initializer '" + tensor.name() + "' " +
@@ -377,53 +372,48 @@ LogicalResult Importer::beginBody() {
     if (failed(define(*body.node, tensor.name(), *host)))
       return failure();
   }
-  body.next = body.begin;
-  if (!body.iterations)
-    return success();
   if ((repeated += body.end - body.begin) > maxNodes)
     return nodeContext.error("and other loops have more than " +
                              Twine(maxNodes) + " nodes in all iterations");
   for (auto [input, value] :
-       llvm::zip(body.graph->input(), body.iterations->inputs(*emitter)))
+       llvm::zip(graph->input(), body.flow->inputs(*emitter)))
     if (failed(define(*body.node, input.name(), value)))
       return failure();
   return success();
 }
 
-/// The outputs of the innermost body become those of its node, unless another
-/// iteration follows.
+/// The outputs of the innermost body become those of its node, unless it goes
+/// on.
 LogicalResult Importer::leaveBody() {
   Body &body = *bodies.back();
   const Node &node = *body.node;
+  ControlFlow &flow = *body.flow;
   NodeContext nodeContext(node, options.path, *emitter, {});
-  SmallVector<Operand> results;
-  bool ran = !body.iterations || !body.iterations->isDone();
+  SmallVector<Operand> outputs;
+  bool ran = !flow.isDone();
   if (ran)
-    for (const ValueInfoProto &output : body.graph->output()) {
+    for (const ValueInfoProto &output : flow.body().graph->output()) {
       FailureOr<Operand> value = valueNamed(output.name());
       if (failed(value))
         return failure();
       if (!*value)
         return nodeContext.error("its body does not define the output '" +
                                  output.name() + "'");
-      results.push_back(*value);
+      outputs.push_back(*value);
     }
   for (const std::string &name : body.names)
     values.erase(name);
   body.names.clear();
   emitter->setLocation(NameLoc::get(builder.getStringAttr(node.name)));
-  if (Iterations *iterations = body.iterations ? &*body.iterations : nullptr) {
-    if (ran && failed(iterations->end(nodeContext, results)))
-      return failure();
-    if (!iterations->isDone())
-      return beginBody();
-    FailureOr<SmallVector<Operand>> all = iterations->results(nodeContext);
-    if (failed(all))
-      return failure();
-    results = std::move(*all);
-  }
+  if (ran && failed(flow.end(nodeContext, outputs)))
+    return failure();
+  if (!flow.isDone())
+    return beginBody();
+  FailureOr<SmallVector<Operand>> results = flow.results(nodeContext);
+  if (failed(results))
+    return failure();
   bodies.pop_back();
-  return defineOutputs(node, results);
+  return defineOutputs(node, *results);
 }
 
 //===----------------------------------------------------------------------===//

@@ -5,6 +5,7 @@
 // D].
 #include "frontend/nn/support/NeedsGradient.h"
 #include "frontend/raise/AttentionScores.h"
+#include "frontend/raise/MaskedRows.h"
 #include "frontend/raise/Raise.h"
 
 #include "llvm/Support/Format.h"
@@ -17,27 +18,8 @@ using namespace shardc::raise;
 
 namespace {
 
-// select(is_nan(p), 0, p): exporters guard against fully masked rows;
-// nn.attention gives zeros there itself.
-Value behindNanGuard(Operation *op) {
-  auto select = dyn_cast<nn::SelectOp>(op);
-  if (!select)
-    return Value();
-  Value condition = select.getCondition(), guarded = select.getRhs(),
-        zero = select.getLhs();
-  if (auto notOp = condition.getDefiningOp<nn::NotOp>()) {
-    condition = notOp.getInput();
-    std::swap(guarded, zero);
-  }
-  auto isNan = condition.getDefiningOp<nn::IsNanOp>();
-  if (!isNan || splatValue(zero) != 0.0 ||
-      skipFloatCasts(isNan.getInput()) != skipFloatCasts(guarded))
-    return Value();
-  return guarded;
-}
-
 Value behindProbabilities(Operation *op) {
-  if (Value guarded = behindNanGuard(op))
+  if (Value guarded = behindRowGuard(op))
     return guarded;
   if (auto dropout = dyn_cast<nn::DropoutOp>(op))
     return dropout.getInput();

@@ -23,10 +23,36 @@ class BadLoops:
         for flag, text in ((b"\1", r"nn\.relu"), (b"\0", r"nn\.tanh")):
             given = tensor("c", BOOL, [], raw=flag)
             self.accepted(single(node("If", ["c"], ["y"], **both), given), text)
-        self.refused(
-            single(node("If", ["c"], ["y"], **both), inputs=[X, value("c", BOOL, [])]),
-            "expects its condition to be one number known",
+        decides = node("If", ["c"], ["y"], **both)
+        self.accepted(
+            single(decides, inputs=[X, value("c", BOOL, [1])]),
+            r"nn\.relu.*\n.*nn\.tanh(.*\n)*.*nn\.select",
         )
+        other = body([node("Transpose", ["x"], ["t"])], [], [value("t", FLOAT, [])])
+        sequence = body([node("SequenceConstruct", ["x"], ["t"])], [], [value("t", FLOAT, [])])
+        for of, condition, text in (
+            (
+                both,
+                value("c", BOOL, [2]),
+                r"expects its condition to be one boolean, got bool \[2\]",
+            ),
+            (
+                both,
+                value("c", FLOAT, []),
+                r"expects its condition to be one boolean, got float \[\]",
+            ),
+            (
+                {"then_branch": then, "else_branch": other},
+                value("c", BOOL, []),
+                r"its output 0 would be float \[2, 4\] or float \[4, 2\], by data of the run",
+            ),
+            (
+                {"then_branch": then, "else_branch": sequence},
+                value("c", BOOL, []),
+                "chooses by data of the run between what are no tensors",
+            ),
+        ):
+            self.refused(single(node("If", ["c"], ["y"], **of), inputs=[X, condition]), text)
         for content, text in (
             (single(node("If", ["flag"], ["y"]), FLAG), "expects branches"),
             (single(node("If", [], ["y"], **both)), "expects one input"),
@@ -37,16 +63,16 @@ class BadLoops:
     def test_loops(self):
         own = body([HAND_ON, RELU], [I, GO, V], [GO_ON, NEXT])
         stacks = body([HAND_ON, RELU], [I, GO, V], [GO_ON, NEXT, NEXT])
-        decides = body(
-            [
-                RELU,
-                node("ReduceSum", ["next"], ["sum"], keepdims=0),
-                node("Cast", ["sum"], ["go_on"], to=BOOL),
-            ],
-            *([I, GO, V], [GO_ON, NEXT]),
-        )
+        decision = [
+            node("ReduceSum", ["v"], ["sum"], keepdims=0),
+            node("Cast", ["sum"], ["go_on"], to=BOOL),
+        ]
+        decides = body([RELU, *decision], [I, GO, V], [GO_ON, NEXT])
+        decides_and_stacks = body([RELU, *decision], [I, GO, V], [GO_ON, NEXT, NEXT])
+        grow = node("Concat", ["v", "v"], ["next"], axis=0)
+        decides_and_grows = body([grow, *decision], [I, GO, V], [GO_ON, NEXT])
         grows = body(
-            [HAND_ON, node("Concat", ["v", "v"], ["next"], axis=0)],
+            [HAND_ON, grow],
             *([I, GO, V], [GO_ON, NEXT, NEXT]),
         )
         lacks = body([RELU], [I, GO, V], [GO_ON, NEXT])
@@ -55,6 +81,7 @@ class BadLoops:
             given = [ints("count", [count], [])]
             return single(node("Loop", list(inputs), list(outputs), body=of), *given, **options)
 
+        self.accepted(loop(decides), r"nn\.and")
         self.accepted(loop(own), r"nn\.relu.*\n.*nn\.relu.*\n.*nn\.relu")
         for content, text in (
             (single(node("Loop", ["", "", "x"], ["y"])), "expects a body"),
@@ -75,7 +102,19 @@ class BadLoops:
                 loop(grows, outputs=("z", "y")),
                 r"stacks tensors of the shapes \[4, 4\] and \[8, 4\]",
             ),
-            (loop(decides), "whether it goes on behind iteration 1 depends on data of the run"),
+            (
+                loop(decides, inputs=("", "", "x")),
+                "whether it goes on behind iteration 1 depends on data of the run; give it a number "
+                "of iterations that is known, the most that there may be",
+            ),
+            (
+                loop(decides_and_stacks, outputs=("z", "y")),
+                "stacks as many tensors as it has iterations, which depends on data of the run",
+            ),
+            (
+                loop(decides_and_grows),
+                r"what it carries would be float \[8, 4\] or float \[4, 4\], by data of the run",
+            ),
             (loop(lacks), "its body does not define the output 'go_on'"),
             (
                 loop(own, inputs=("n", "", "x")).replace(b"count", b"other"),

@@ -111,6 +111,58 @@ def conditions(folder):
     write(folder, "loop_until_count", 13, [*known, loop], {"x": x}, {"y": x / 4})
 
 
+def decisions(folder):
+    """What the run decides: both branches, and an iteration that would not run, are computed."""
+    x, w = floats(2, 3), 0.4 * np.abs(floats(3, 3))
+    inputs = {"x": x, "w": w}
+    then = body([node("MatMul", ["x", "w"], ["t"]), node("Relu", ["x"], ["u"])], [], ["t", "u"])
+    otherwise = body([node("Tanh", ["x"], ["t"]), node("Mul", ["t", "x"], ["v"])], [], ["t", "v"])
+    branches = node("If", ["c"], ["y", "z"], then_branch=then, else_branch=otherwise)
+    for number, outputs in (
+        (0.5, {"y": np.tanh(x), "z": np.tanh(x) * x}),
+        (2, {"y": x @ w, "z": np.maximum(x, 0)}),
+    ):
+        nodes = [
+            node("ReduceSum", ["size"], ["total"], keepdims=0),
+            constant("one", np.array(1, np.float32)),
+            node("Greater", ["total", "one"], ["c"]),
+            branches,
+        ]
+        size = np.full((1,), number, np.float32)
+        write(folder, f"if_{number}", 16, nodes, {**inputs, "size": size}, outputs)
+
+    # h = tanh(h w) until its first element is below a limit.
+    nodes = [
+        node("MatMul", ["h", "w"], ["product"]),
+        node("Tanh", ["product"], ["next"]),
+        node("Slice", ["next", "at", "end"], ["piece"]),
+        node("Abs", ["piece"], ["size"]),
+        node("Greater", ["size", "limit"], ["go_on"]),
+    ]
+    known = [
+        constant("at", np.zeros(2, np.int64)),
+        constant("end", np.ones(2, np.int64)),
+        constant("most", scalar(6)),
+    ]
+    loop = node(
+        "Loop", ["most", "", "x"], ["y"], body=body(nodes, ["i", "go", "h"], ["go_on", "next"])
+    )
+    limit = np.full((1, 1), 0.05, np.float32)
+    h, steps = x, 0
+    while steps < 6 and (steps == 0 or abs(h[0, 0]) > limit):
+        h, steps = np.tanh(h @ w), steps + 1
+    assert 1 < steps < 6
+    write(folder, "loop_while", 16, [*known, loop], {**inputs, "limit": limit}, {"y": h})
+    # It may not even begin.
+    first = [
+        *known,
+        node("Greater", ["start", "limit"], ["begins"]),
+        node("Loop", ["most", "begins", "x"], ["y"], body=loop.attribute[0].g),
+    ]
+    start = np.full((1, 1), 0.01, np.float32)
+    write(folder, "loop_not_begun", 16, first, {**inputs, "limit": limit, "start": start}, {"y": x})
+
+
 def nested(folder):
     """The sum over i < 3 and j <= i of x[i] x[j], j by an inner loop; and of odd i twice."""
     x = floats(3, 4)
@@ -221,5 +273,5 @@ def sequences(folder):
 
 
 if __name__ == "__main__":
-    for write_some in (loops, conditions, nested, scans, sequences):
+    for write_some in (loops, conditions, decisions, nested, scans, sequences):
         write_some(sys.argv[1])
