@@ -44,29 +44,56 @@ LogicalResult expectLength(const NodeContext &context, int64_t length) {
   return success();
 }
 
-/// The first `size` elements of a dim, zeros behind those that there are.
-Operand resized(Emitter &emit, const Operand &x, int64_t dim, int64_t size) {
-  int64_t has = x.shape()[dim];
-  if (size <= has)
-    return emit.sliceDim(x, dim, 0, size);
-  Shape none(x.rank(), 0), high(none);
-  high[dim] = size - has;
-  return emit.pad(x, none, high, none);
-}
-
-/// A transform over the last dim but one of x [..., 1 or 2] in its arithmetic
-/// type.
+/// A transform over a dim of x [..., 1 or 2] in its arithmetic type.
 struct Transform {
   int64_t length;
   bool isInverse, isOneSided;
 
-  Operand of(Emitter &emit, const Operand &x) const {
-    int64_t dim = x.rank() - 2, half = length / 2 + 1;
-    if (isOneSided && isInverse)
-      return ofHalfSpectrum(emit, resized(emit, x, dim, half), length);
-    Operand whole = resized(emit, x, dim, length);
-    return isOneSided ? halfSpectrum(emit, whole)
-                      : fourier(emit, whole, isInverse);
+  Operand of(Emitter &emit, const Operand &x, int64_t dim) const {
+    int64_t last = x.rank() - 1, half = length / 2 + 1,
+            given = isOneSided && isInverse ? half : length;
+    // The dim goes to the end, where the parts go in front of it, and back. They
+    // are cut and joined, not moved: who wrote them, or reads them, often has them
+    // apart.
+    Shape order, back(last);
+    for (int64_t i = 0; i < last; ++i)
+      if (i != dim)
+        order.push_back(i);
+    order.push_back(dim);
+    for (auto [to, from] : llvm::enumerate(order))
+      back[from] = int64_t(to);
+    Operand signal = emit.sliceDim(x, dim, 0, std::min(given, x.shape()[dim]));
+    std::vector<Operand> parts;
+    for (int64_t part = 0; part < x.shape()[last]; ++part)
+      parts.push_back(withUnitDim(
+          emit, emit.transpose(withoutDim(emit, signal, last, part), order),
+          last - 1));
+    Operand planar = emit.concat(parts, last - 1);
+    Operand result =
+        isOneSided && isInverse
+            ? ofHalfSpectrum(emit, planar, length)
+            : FourierTransform{length, isInverse, isOneSided ? half : length}
+                  .of(emit, planar);
+    parts.clear();
+    for (int64_t part = 0; part < result.shape()[last - 1]; ++part)
+      parts.push_back(withUnitDim(
+          emit, emit.transpose(withoutDim(emit, result, last - 1, part), back),
+          last));
+    return emit.concat(parts, last);
+  }
+
+private:
+  /// One element of a dim, without that dim.
+  static Operand withoutDim(Emitter &emit, const Operand &x, int64_t dim,
+                            int64_t at) {
+    Shape shape(x.shape());
+    shape.erase(shape.begin() + dim);
+    return emit.reshape(emit.sliceDim(x, dim, at, 1), shape);
+  }
+  static Operand withUnitDim(Emitter &emit, const Operand &x, int64_t dim) {
+    Shape shape(x.shape());
+    shape.insert(shape.begin() + dim, 1);
+    return emit.reshape(x, shape);
   }
 };
 
@@ -119,19 +146,8 @@ LogicalResult transform(NodeContext &context, int64_t axis) {
 
   Emitter &emit = context.emit;
   Emitter::OneRounding one(emit);
-  // The transformed dim goes before the last one, and back.
-  Shape order;
-  for (int64_t i = 0; i < x.rank() - 1; ++i)
-    if (i != *dim)
-      order.push_back(i);
-  order.push_back(*dim);
-  order.push_back(x.rank() - 1);
-  Shape back(order.size());
-  for (auto [to, from] : llvm::enumerate(order))
-    back[from] = int64_t(to);
   Operand wide = emit.cast(x, emit.arithmeticType(x.elementType()));
-  Operand result =
-      emit.transpose(transform.of(emit, emit.transpose(wide, order)), back);
+  Operand result = transform.of(emit, wide, *dim);
   if (failed(context.checkShape(result.shape())))
     return failure();
   context.set(0, one.result(emit.cast(result, x.elementType())));
@@ -206,7 +222,7 @@ LogicalResult stft(NodeContext &context) {
     framed = emit.binary<nn::MulOp>(
         framed,
         emit.reshape(emit.cast(context.input(2), arithmetic), {length, 1}));
-  Operand result = Transform{length, false, isOneSided}.of(emit, framed);
+  Operand result = Transform{length, false, isOneSided}.of(emit, framed, 2);
   context.set(0, one.result(emit.cast(result, x.elementType())));
   return success();
 }

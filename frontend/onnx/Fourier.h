@@ -10,19 +10,24 @@ namespace shardc::onnx {
 /// compile time.
 inline constexpr int64_t longestFourier = int64_t(1) << 21;
 
-/// The transform of x [..., n, 1] (real) or [..., n, 2] (real and imaginary
-/// part) over n, [..., n, 2]: sum over t of x[t] e^(-2 pi i k t / n), or, if it
-/// is inverse, of x[t] e^(2 pi i k t / n) / n. x: float32 or float64; n: from 1 to
-/// longestFourier.
-Operand fourier(Emitter &emit, const Operand &x, bool isInverse);
+/// Sums over t of x[t] e^(-2 pi i k t / length) for k < count, or, if it is
+/// inverse, of x[t] e^(2 pi i k t / length) / length.
+struct FourierTransform {
+  int64_t length; ///< from 1 to longestFourier
+  bool isInverse;
+  int64_t count;       ///< of elements that are wanted, up to length
+  bool isReal = false; ///< whether the real parts alone are
 
-/// The first n / 2 + 1 elements of the transform of real x [..., n, 1]: the rest
-/// are their conjugates.
-Operand halfSpectrum(Emitter &emit, const Operand &x);
+  /// Of x [..., parts, given], to [..., 2 or 1, count]. parts: real ones, or
+  /// real and imaginary ones; given: up to length, behind which all are 0. x is
+  /// float32 or float64.
+  Operand of(Emitter &emit, const Operand &x) const;
+};
 
-/// The n real elements, [..., n, 1], whose transform begins with half
-/// [..., n / 2 + 1, 2]. The imaginary parts of elements that are their own
-/// conjugates do not count.
+/// The n real elements, [..., 1, n], whose transform begins with half
+/// [..., 2, given], of n / 2 + 1 elements behind which the others are the
+/// conjugates of these. given: up to that, behind which all are 0. The imaginary
+/// parts of elements that are their own conjugates do not count.
 Operand ofHalfSpectrum(Emitter &emit, const Operand &half, int64_t n);
 
 } // namespace shardc::onnx

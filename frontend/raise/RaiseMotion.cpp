@@ -113,6 +113,36 @@ struct ComposeSlices : OpRewritePattern<nn::SliceOp> {
   }
 };
 
+// slice(concat(a, b, ...)) -> slice(a), where it lies in a alone.
+struct SliceOfConcat : OpRewritePattern<nn::SliceOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(nn::SliceOp op,
+                                PatternRewriter &rewriter) const override {
+    auto concat = op.getInput().getDefiningOp<nn::ConcatOp>();
+    if (!concat)
+      return failure();
+    auto axis = int64_t(concat.getAxis());
+    int64_t count = shapeOf(op.getResult())[axis], begin = op.getStarts()[axis],
+            end = begin + (count - 1) * op.getStrides()[axis] + 1, place = 0;
+    if (count == 0)
+      return failure();
+    for (Value input : concat.getInputs()) {
+      int64_t size = shapeOf(input)[axis];
+      if (place <= begin && end <= place + size) {
+        SmallVector<int64_t> starts(op.getStarts()), limits(op.getLimits());
+        starts[axis] = begin - place;
+        limits[axis] = end - place;
+        rewriter.replaceOpWithNewOp<nn::SliceOp>(op, op.getResult().getType(),
+                                                 input, starts, limits,
+                                                 op.getStrides());
+        return success();
+      }
+      place += size;
+    }
+    return failure();
+  }
+};
+
 // The view of `value`, where it only moves elements; else nothing.
 std::optional<View> movedView(Value value) {
   View view = View::of(value);
@@ -247,7 +277,7 @@ struct SinkThroughNorm : RewritePattern {
 
 void raise::populateMotionPatterns(RewritePatternSet &patterns) {
   MLIRContext *context = patterns.getContext();
-  patterns.add<SliceOfTranspose, SliceOfReshape, ComposeSlices,
+  patterns.add<SliceOfTranspose, SliceOfReshape, SliceOfConcat, ComposeSlices,
                SinkThroughElementwise>(context);
   for (StringRef root :
        {nn::LayerNormOp::getOperationName(), nn::RmsNormOp::getOperationName(),

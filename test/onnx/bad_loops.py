@@ -104,8 +104,8 @@ class BadLoops:
             ),
             (
                 loop(decides, inputs=("", "", "x")),
-                "whether it goes on behind iteration 1 depends on data of the run; give it a number "
-                "of iterations that is known, the most that there may be",
+                "whether it goes on behind iteration 1 depends on data of the run; give it a "
+                "number of iterations that is known, the most that there may be",
             ),
             (
                 loop(decides_and_stacks, outputs=("z", "y")),
