@@ -1,8 +1,7 @@
-// Convolutions, as products: the windows' elements side by side are a row, and
-// the kernel a matrix. Channels are last meanwhile.
-#include "frontend/onnx/Arithmetic.h"
+// Convolutions and what folds blocks into images.
+#include "frontend/onnx/Convolution.h"
+#include "frontend/onnx/FxCall.h"
 #include "frontend/onnx/Sampling.h"
-#include "frontend/onnx/Windows.h"
 
 using namespace mlir;
 using namespace shardc;
@@ -10,187 +9,23 @@ using namespace shardc::onnx;
 
 namespace {
 
-/// `shape` with more dims behind it.
-Shape with(ArrayRef<int64_t> shape, ArrayRef<int64_t> more) {
-  Shape all(shape);
-  all.append(more.begin(), more.end());
-  return all;
-}
-
-/// Conv and ConvTranspose of channels-last operands, in groups.
-class Convolution : Arithmetic {
-public:
-  Convolution(NodeContext &context, int64_t groups)
-      : Arithmetic(context.emit), context(context), groups(groups) {}
-
-  /// x [N, S..., C], w [O, C / groups, K...]: [N, output..., O].
-  Operand convolve(const Windows &windows, const Operand &x, const Operand &w);
-  /// rows [N, output..., taps, C], w [O, C / groups, K...]: [N, output..., O].
-  Operand multiply(const Operand &rows, const Operand &w);
-  /// x [N, S..., C], w [C, O / groups, K...]: [N, ..., O], where all windows
-  /// are whole and nothing is cut.
-  Operand grow(const Windows &windows, const Operand &x, const Operand &w);
-
-private:
-  Operand columns(const Windows &windows, const Operand &x);
-  Operand patches(const Windows &windows, const Operand &x);
-  Operand perChannel(const Windows &windows, const Operand &x,
-                     const Operand &w);
-
-  NodeContext &context;
-  int64_t groups;
-};
-
-/// Windows that touch and do not overlap, as those of a vision transformer: the
-/// input read in another order, [N, output..., taps, C].
-Operand Convolution::patches(const Windows &windows, const Operand &x) {
-  Shape starts(x.rank(), 0), sizes(x.shape()), steps(x.rank(), 1);
-  Shape split = {x.shape()[0]}, permutation = {0}, shape = {x.shape()[0]};
-  for (size_t dim = 0; dim < windows.dims(); ++dim) {
-    sizes[dim + 1] = windows.output[dim] * windows.kernel[dim];
-    split.append({windows.output[dim], windows.kernel[dim]});
-    permutation.push_back(int64_t(1 + 2 * dim));
-    shape.push_back(windows.output[dim]);
-  }
-  for (size_t dim = 0; dim < windows.dims(); ++dim)
-    permutation.push_back(int64_t(2 + 2 * dim));
-  permutation.push_back(int64_t(1 + 2 * windows.dims()));
-  split.push_back(x.shape().back());
-  shape.append({windows.taps(), x.shape().back()});
-  Operand whole = emit.slice(x, starts, sizes, steps);
-  return emit.reshape(emit.transpose(emit.reshape(whole, split), permutation),
-                      shape);
-}
-
-/// What each window has, tap by tap: [N, output..., taps, C].
-Operand Convolution::columns(const Windows &windows, const Operand &x) {
-  bool isPadded = llvm::any_of(windows.low, [](int64_t n) { return n > 0; }) ||
-                  llvm::any_of(windows.high, [](int64_t n) { return n > 0; });
-  bool isDense =
-      llvm::all_of(windows.dilations, [](int64_t n) { return n == 1; });
-  if (!isPadded && isDense && windows.strides == windows.kernel)
-    return patches(windows, x);
-  Taps taps(context, windows, x, emit.scalar(x.elementType(), 0));
-  SmallVector<Operand> all;
-  for (int64_t i = 0; i < windows.taps(); ++i) {
-    Operand tap = taps[i];
-    Shape shape(tap.shape());
-    shape.insert(shape.end() - 1, 1);
-    all.push_back(emit.reshape(tap, shape));
-  }
-  return emit.concat(all, x.rank() - 1);
-}
-
-/// Where each channel has kernels of its own: a sum over taps, each of which is
-/// multiplied by numbers that vary over channels alone.
-Operand Convolution::perChannel(const Windows &windows, const Operand &x,
-                                const Operand &w) {
-  int64_t channels = x.shape().back(), multiplier = w.shape()[0] / channels;
-  Taps taps(context, windows, x, emit.scalar(x.elementType(), 0));
-  // [C m, 1, K...] as [taps, C, m].
-  Operand kernels = emit.transpose(
-      emit.reshape(w, {channels, multiplier, windows.taps()}), {2, 0, 1});
-  Operand sum;
-  for (int64_t i = 0; i < windows.taps(); ++i) {
-    Operand tap = taps[i];
-    tap = emit.reshape(tap, with(tap.shape(), {1}));
-    Operand kernel =
-        emit.reshape(emit.sliceDim(kernels, 0, i, 1), {channels, multiplier});
-    Operand term = emit.binary<nn::MulOp>(tap, kernel);
-    sum = sum ? add(sum, term) : term;
-  }
-  Shape shape(sum.shape().drop_back(2));
-  shape.push_back(channels * multiplier);
-  return emit.reshape(sum, shape);
-}
-
-Operand Convolution::convolve(const Windows &windows, const Operand &x,
-                              const Operand &w) {
-  if (groups > 1 && groups == x.shape().back())
-    return perChannel(windows, x, w);
-  return multiply(columns(windows, x), w);
-}
-
-Operand Convolution::multiply(const Operand &columns, const Operand &w) {
-  Operand rows = columns;
-  int64_t taps = rows.shape()[rows.rank() - 2], channels = rows.shape().back(),
-          out = w.shape()[0];
-  Shape outer(rows.shape().drop_back(2));
-  if (groups == 1) {
-    Operand matrix = emit.reshape(
-        emit.transpose(emit.reshape(w, {out, channels, taps}), {0, 2, 1}),
-        {out, taps * channels});
-    return emit.linear(emit.reshape(rows, with(outer, {taps * channels})),
-                       matrix, true);
-  }
-  // A product for each group: [g, rows, taps C/g] by [g, O/g, taps C/g].
-  int64_t count = llvm::product_of(outer), part = channels / groups,
-          outPart = out / groups;
-  rows = emit.transpose(emit.reshape(rows, {count, taps, groups, part}),
-                        {2, 0, 1, 3});
-  rows = emit.reshape(rows, {groups, count, taps * part});
-  Operand matrices = emit.transpose(
-      emit.reshape(w, {groups, outPart, part, taps}), {0, 1, 3, 2});
-  matrices = emit.reshape(matrices, {groups, outPart, taps * part});
-  Operand result = emit.emit<nn::MatMulOp>(
-      emit.typeOf({groups, count, outPart}, rows.elementType()),
-      {rows, matrices}, {emit.flag("transpose_rhs")});
-  return emit.reshape(emit.transpose(result, {1, 0, 2}), with(outer, {out}));
-}
-
-Operand Convolution::grow(const Windows &windows, const Operand &x,
-                          const Operand &w) {
-  int64_t channels = x.shape().back(), part = channels / groups,
-          outPart = w.shape()[1], out = outPart * groups, taps = windows.taps();
-  Shape outer(x.shape().drop_back(1));
-  Operand spread; // [N, S..., taps, O]
-  if (groups == 1) {
-    Operand matrix = emit.reshape(
-        emit.transpose(emit.reshape(w, {channels, out, taps}), {0, 2, 1}),
-        {channels, taps * out});
-    spread =
-        emit.reshape(emit.linear(x, matrix, false), with(outer, {taps, out}));
-  } else {
-    int64_t count = llvm::product_of(outer);
-    Operand rows =
-        emit.transpose(emit.reshape(x, {count, groups, part}), {1, 0, 2});
-    Operand matrices = emit.reshape(
-        emit.transpose(emit.reshape(w, {groups, part, outPart, taps}),
-                       {0, 1, 3, 2}),
-        {groups, part, taps * outPart});
-    Operand products = emit.emit<nn::MatMulOp>(
-        emit.typeOf({groups, count, taps * outPart}, x.elementType()),
-        {rows, matrices});
-    spread = emit.reshape(
-        emit.transpose(emit.reshape(products, {groups, count, taps, outPart}),
-                       {1, 2, 0, 3}),
-        with(outer, {taps, out}));
-  }
-  if (windows.isOne() &&
-      llvm::all_of(windows.strides, [](int64_t n) { return n == 1; }))
-    return emit.reshape(spread, with(outer, {out}));
-  // Every tap falls on elements a stride apart; what falls together is added.
-  Operand sum;
-  int64_t tapDim = spread.rank() - 2;
-  for (int64_t i = 0; i < taps; ++i) {
-    Operand term =
-        emit.reshape(emit.sliceDim(spread, tapDim, i, 1), with(outer, {out}));
-    Shape low(term.rank(), 0), high(term.rank(), 0), interior(term.rank(), 0);
-    Shape position = windows.tap(i);
-    for (size_t dim = 0; dim < windows.dims(); ++dim) {
-      low[dim + 1] = position[dim] * windows.dilations[dim];
-      high[dim + 1] = windows.reach(dim) - 1 - low[dim + 1];
-      interior[dim + 1] = windows.strides[dim] - 1;
-    }
-    term = emit.pad(term, low, high, interior);
-    sum = sum ? add(sum, term) : term;
-  }
-  return sum;
+/// PyTorch's exporter of conv3d (onnxscript 0.7) writes zeros of another shape,
+/// [O, 2], where there is no bias.
+bool isNoBias(const NodeContext &context, const Operand &bias,
+              int64_t outputs) {
+  if (!bias.isConstant() || bias.shape() == ArrayRef(outputs) ||
+      !fxCall(*context.node.proto).target.starts_with("torch.ops.aten.conv"))
+    return false;
+  for (int64_t i = 0; i < bias.host().elements(); ++i)
+    if (bias.host().floatAt(i) != 0)
+      return false;
+  return true;
 }
 
 /// Adds input 2, [O], and gives the result the order of ONNX.
 Operand withBias(NodeContext &context, Operand result) {
-  if (context.has(2))
+  if (context.has(2) &&
+      !isNoBias(context, context.input(2), result.shape().back()))
     result = context.emit.binary<nn::AddOp>(result, context.input(2));
   return channelsFirst(context.emit, result);
 }
@@ -218,7 +53,8 @@ FailureOr<int64_t> groupsOf(NodeContext &context, bool isTransposed,
     return context.error("expects W to take " + Twine(channels) +
                          " channels in " + Twine(groups) + " groups, got " +
                          Twine(taken) + "; check the --dim flags");
-  if (context.has(bias) && context.input(bias).shape() != ArrayRef(outputs))
+  if (context.has(bias) && context.input(bias).shape() != ArrayRef(outputs) &&
+      !isNoBias(context, context.input(bias), outputs))
     return context.error("expects B to have the shape " + shapeText(outputs) +
                          ", got " + shapeText(context.input(bias).shape()));
   return groups;

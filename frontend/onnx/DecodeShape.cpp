@@ -1,5 +1,6 @@
 // Ops that move elements without computing on them.
 #include "frontend/onnx/Decoder.h"
+#include "frontend/onnx/FxCall.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -92,12 +93,19 @@ LogicalResult squeeze(NodeContext &context) {
       if (size == 1)
         axes.push_back(dim);
   }
+  // torch.squeeze leaves a dim that is not 1, and its exporter does not ask.
+  bool isTorchs =
+      fxCall(*context.node.proto).target.starts_with("torch.ops.aten.squeeze");
   Shape shape;
   for (auto [dim, size] : llvm::enumerate(input.shape())) {
-    bool removed = llvm::is_contained(axes, int64_t(dim));
+    bool removed =
+        llvm::is_contained(axes, int64_t(dim)) && !(isTorchs && size != 1);
     if (removed && size != 1)
-      return context.error("expects dim " + Twine(dim) + " to be 1, got " +
-                           Twine(size) + "; check the --dim flags");
+      return context.error(
+          "expects dim " + Twine(dim) + " to be 1, got " + Twine(size) +
+          "; check the --dim flags (where PyTorch's squeeze of "
+          "a dim that is not 1 was exported, leave it out of "
+          "the model)");
     if (!removed)
       shape.push_back(size);
   }

@@ -48,16 +48,19 @@ int64_t Emitter::samples() const {
 bool Emitter::withinLimit(int64_t elements) {
   // All evaluations together get a few times what one may have: time is limited
   // as well.
-  if (elements <= maxElements && evaluated <= 6 * maxElements - elements) {
+  constexpr int64_t mostInAll = 8 * maxElements;
+  if (elements <= maxElements && evaluated <= mostInAll - elements) {
     evaluated += elements;
     return true;
   }
   if (failureText.empty())
-    failureText =
-        ("needs " + Twine(elements) +
-         " elements to be evaluated at compile time, more than the limit of " +
-         Twine(maxElements) + " each or " + Twine(6 * maxElements) + " in all")
-            .str();
+    failureText = ("needs " + Twine(elements) +
+                   " elements to be evaluated at compile time, " +
+                   (elements > maxElements
+                        ? "more than the limit of " + Twine(maxElements)
+                        : "and those before it " + Twine(evaluated) + ", of " +
+                              Twine(mostInAll) + " in all"))
+                      .str();
   return false;
 }
 

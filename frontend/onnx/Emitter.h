@@ -198,7 +198,7 @@ public:
   /// Results after a failure are of the right type only.
   llvm::StringRef failure() const { return failureText; }
   /// Most elements that a result evaluated at compile time may hold.
-  static constexpr int64_t maxElements = int64_t(1) << 24;
+  static constexpr int64_t maxElements = int64_t(1) << 25;
 
 private:
   /// What tells a constant from all others: its values where they are few, else

@@ -255,8 +255,8 @@ Operand byConvolution(Emitter &emit, const Operand &x,
   return transform.isReal ? real : emit.concat({real, imag}, 1);
 }
 
-/// Whether a constant may have so many elements.
-bool isFew(int64_t elements) { return elements <= Emitter::maxElements; }
+/// Whether a matrix may have so many elements, all of which a trainer carries.
+bool isFew(int64_t elements) { return elements <= int64_t(1) << 22; }
 
 } // namespace
 

@@ -9,6 +9,7 @@ import unittest
 from exporter_metadata import ParameterTest
 
 # unittest.main() runs the tests of these classes.
+from exporter_slips import Slips
 from folded_meanings import Folded
 from legacy_meanings import Legacy
 from merged_meanings import Merged
