@@ -19,6 +19,10 @@ static bool isSplat(nn::ConstantOp constant) {
 // Where a tensor has more slices than this, or a large one more places of a
 // small one, each would make kernels of its own.
 constexpr int64_t mostSlices = 8;
+// The taps of a window of up to 3 x 3 x 3, which overlap, are not too many where a
+// copy is worth avoiding: one that somebody computes with, or whose rows are a few
+// vectors, which cost more than their bytes.
+constexpr int64_t mostTaps = 27, shortRowBytes[] = {32, 128};
 // A kernel's body is read back view by view, so that so many may follow each
 // other.
 constexpr int64_t mostViewsInRow = 16;
@@ -26,6 +30,33 @@ constexpr StringLiteral separate = "step.separate";
 
 static bool isView(Operation *op) {
   return op && op->hasTrait<nn::IsView>() && isa<nn::KernelBody>(op);
+}
+
+/// Whether so many pieces of a tensor, or places in it, are too many. isPlaced:
+/// whether they are copied to another place anyway.
+static bool areTooMany(int64_t count, Type piece, Type whole, bool isPlaced) {
+  auto type = cast<RankedTensorType>(piece);
+  if (type.getRank() == 0)
+    return count > mostSlices;
+  int64_t bits = type.getShape().back() * type.getElementTypeBitWidth();
+  bool hasShortRows =
+           bits >= 8 * shortRowBytes[0] && bits <= 8 * shortRowBytes[1],
+       areTaps = count * type.getNumElements() >
+                 2 * cast<RankedTensorType>(whole).getNumElements();
+  return count > ((isPlaced ? hasShortRows : areTaps) ? mostTaps : mostSlices);
+}
+
+/// Whether it goes into a concat or a pad, where a copy is to its place.
+static bool isPlaced(Value piece) {
+  SmallVector<Value> values{piece};
+  while (!values.empty())
+    for (Operation *user : values.pop_back_val().getUsers()) {
+      if (isa<nn::ConcatOp>(user) || isa<nn::PadOp>(user))
+        return true;
+      if (isView(user))
+        values.push_back(user->getResult(0));
+    }
+  return false;
 }
 
 void separateViews(Block &block) {
@@ -41,13 +72,17 @@ void separateViews(Block &block) {
   llvm::DenseMap<Operation *, int64_t> inRow;
   for (Operation &op : block) {
     if (auto pad = dyn_cast<nn::PadOp>(op);
-        pad && pads[typesOf(pad)] > mostSlices)
+        pad && areTooMany(pads[typesOf(pad)], pad.getInput().getType(),
+                          pad.getType(), true))
       op.setDiscardableAttr(separate, UnitAttr::get(op.getContext()));
     if (!isView(&op))
       continue;
     int64_t length = inRow.lookup(op.getOperand(0).getDefiningOp()) + 1;
+    Value view = op.getResult(0);
     if (length > mostViewsInRow ||
-        (isa<nn::SliceOp>(op) && slices[op.getOperand(0)] > mostSlices))
+        (isa<nn::SliceOp>(op) &&
+         areTooMany(slices[op.getOperand(0)], view.getType(),
+                    op.getOperand(0).getType(), isPlaced(view))))
       op.setDiscardableAttr(separate, UnitAttr::get(op.getContext()));
     else
       inRow[&op] = length;

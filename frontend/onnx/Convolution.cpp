@@ -58,21 +58,25 @@ Operand Convolution::perChannel(const Windows &windows, const Operand &x,
                                 const Operand &w) {
   int64_t channels = x.shape().back(), multiplier = w.shape()[0] / channels;
   Taps taps(context, windows, x, emit.scalar(x.elementType(), 0));
-  // [C m, 1, K...] as [taps, C, m].
-  Operand kernels = emit.transpose(
-      emit.reshape(w, {channels, multiplier, windows.taps()}), {2, 0, 1});
+  // [C m, 1, K...] as [taps, C] or [taps, C, m].
+  Shape each = {channels};
+  if (multiplier > 1)
+    each.push_back(multiplier);
+  Operand kernels = emit.reshape(
+      emit.transpose(emit.reshape(w, {channels, multiplier, windows.taps()}),
+                     {2, 0, 1}),
+      with({windows.taps()}, each));
   Operand sum;
   for (int64_t i = 0; i < windows.taps(); ++i) {
     Operand tap = taps[i];
-    tap = emit.reshape(tap, with(tap.shape(), {1}));
-    Operand kernel =
-        emit.reshape(emit.sliceDim(kernels, 0, i, 1), {channels, multiplier});
+    if (multiplier > 1)
+      tap = emit.reshape(tap, with(tap.shape(), {1}));
+    Operand kernel = emit.reshape(emit.sliceDim(kernels, 0, i, 1), each);
     Operand term = emit.binary<nn::MulOp>(tap, kernel);
     sum = sum ? add(sum, term) : term;
   }
-  Shape shape(sum.shape().drop_back(2));
-  shape.push_back(channels * multiplier);
-  return emit.reshape(sum, shape);
+  return emit.reshape(sum, with(Shape(x.shape().take_front(1)),
+                                with(windows.output, {channels * multiplier})));
 }
 
 Operand Convolution::convolve(const Windows &windows, const Operand &x,

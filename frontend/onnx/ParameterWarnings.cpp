@@ -17,13 +17,15 @@ std::vector<std::string> parameterWarnings(const ParameterTable &parameters) {
         "the exporter removed parameters from the graph, which are not "
         "trained: " +
         quoted(lost) +
-        "; torch.onnx.export with optimize=False removes nothing");
+        "; torch.onnx.export with optimize=False removes only what forward "
+        "does not read");
   if (ArrayRef<std::string> unused = parameters.unused(); !unused.empty())
     warnings.push_back(
         "no node reads the parameters " + quoted(unused) +
         ": they are tied to others, PyTorch does not use them, or the "
         "exporter removed them; what was removed is not trained "
-        "(torch.onnx.export with optimize=False removes nothing)");
+        "(torch.onnx.export with optimize=False removes only what forward "
+        "does not read)");
   for (const std::string &name : parameters.reshaped())
     warnings.push_back(
         "parameter '" + name +

@@ -229,3 +229,28 @@ func.func @places_are_copies(%a: tensor<2x1xf32>) -> tensor<2x9xf32> {
   %t8 = nn.add %t7, %p8 : tensor<2x9xf32>
   return %t8 : tensor<2x9xf32>
 }
+
+// Taps of a window overlap, and are read by one sum.
+// CHECK-LABEL: @reads_taps_in_place
+func.func @reads_taps_in_place(%x: tensor<11x64xf32>) -> tensor<3x64xf32> {
+  // CHECK-NEXT: step.call @kernels::@{{[a-z_0-9]+}}(%arg0)
+  // CHECK-NEXT: return
+  %s0 = nn.slice %x [0, 0] to [3, 64] by [1, 1] : (tensor<11x64xf32>) -> tensor<3x64xf32>
+  %s1 = nn.slice %x [1, 0] to [4, 64] by [1, 1] : (tensor<11x64xf32>) -> tensor<3x64xf32>
+  %s2 = nn.slice %x [2, 0] to [5, 64] by [1, 1] : (tensor<11x64xf32>) -> tensor<3x64xf32>
+  %s3 = nn.slice %x [3, 0] to [6, 64] by [1, 1] : (tensor<11x64xf32>) -> tensor<3x64xf32>
+  %s4 = nn.slice %x [4, 0] to [7, 64] by [1, 1] : (tensor<11x64xf32>) -> tensor<3x64xf32>
+  %s5 = nn.slice %x [5, 0] to [8, 64] by [1, 1] : (tensor<11x64xf32>) -> tensor<3x64xf32>
+  %s6 = nn.slice %x [6, 0] to [9, 64] by [1, 1] : (tensor<11x64xf32>) -> tensor<3x64xf32>
+  %s7 = nn.slice %x [7, 0] to [10, 64] by [1, 1] : (tensor<11x64xf32>) -> tensor<3x64xf32>
+  %s8 = nn.slice %x [8, 0] to [11, 64] by [1, 1] : (tensor<11x64xf32>) -> tensor<3x64xf32>
+  %t1 = nn.add %s0, %s1 : tensor<3x64xf32>
+  %t2 = nn.add %t1, %s2 : tensor<3x64xf32>
+  %t3 = nn.add %t2, %s3 : tensor<3x64xf32>
+  %t4 = nn.add %t3, %s4 : tensor<3x64xf32>
+  %t5 = nn.add %t4, %s5 : tensor<3x64xf32>
+  %t6 = nn.add %t5, %s6 : tensor<3x64xf32>
+  %t7 = nn.add %t6, %s7 : tensor<3x64xf32>
+  %t8 = nn.add %t7, %s8 : tensor<3x64xf32>
+  return %t8 : tensor<3x64xf32>
+}

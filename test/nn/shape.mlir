@@ -94,3 +94,34 @@ func.func @keeps_sums_of_slices_that_overlap_or_interleave(%a: tensor<2xf32>) ->
   %t = nn.add %e, %o : tensor<4xf32>
   return %s, %t : tensor<4xf32>, tensor<4xf32>
 }
+
+// Three taps of a window, each times a number per channel: slices of one padded
+// value. What is padded otherwise, or varies along a padded dim, stays.
+// CHECK-LABEL: @shares_pads_of_scaled_values
+// CHECK: %[[P:.*]] = nn.pad %arg0 [2, 0] [2, 0] [0, 0] : (tensor<4x2xf32>) -> tensor<8x2xf32>
+// CHECK: %[[A:.*]] = nn.slice %[[P]] [2, 0] to [8, 2] by [1, 1]
+// CHECK: %[[FA:.*]] = nn.broadcast %arg1 : (tensor<1x2xf32>) -> tensor<6x2xf32>
+// CHECK: %[[MA:.*]] = nn.mul %[[A]], %[[FA]]
+// CHECK: %[[B:.*]] = nn.slice %[[P]] [1, 0] to [7, 2] by [1, 1]
+// CHECK: %[[MB:.*]] = nn.mul %[[B]]
+// CHECK: %[[C:.*]] = nn.slice %[[P]] [0, 0] to [6, 2] by [1, 1]
+// CHECK: %[[MC:.*]] = nn.mul %[[C]]
+// CHECK: %[[AB:.*]] = nn.add %[[MA]], %[[MB]]
+// CHECK: nn.add %[[AB]], %[[MC]]
+// CHECK: nn.pad %{{.*}} [0, 1] [0, 0] [0, 0]
+func.func @shares_pads_of_scaled_values(%x: tensor<4x2xf32>, %a: tensor<1x2xf32>, %b: tensor<1x2xf32>, %c: tensor<1x2xf32>) -> (tensor<6x2xf32>, tensor<4x3xf32>) {
+  %fa = nn.broadcast %a : (tensor<1x2xf32>) -> tensor<4x2xf32>
+  %fb = nn.broadcast %b : (tensor<1x2xf32>) -> tensor<4x2xf32>
+  %fc = nn.broadcast %c : (tensor<1x2xf32>) -> tensor<4x2xf32>
+  %xa = nn.mul %x, %fa : tensor<4x2xf32>
+  %xb = nn.mul %fb, %x : tensor<4x2xf32>
+  %xc = nn.mul %x, %fc : tensor<4x2xf32>
+  %pa = nn.pad %xa [0, 0] [2, 0] [0, 0] : (tensor<4x2xf32>) -> tensor<6x2xf32>
+  %pb = nn.pad %xb [1, 0] [1, 0] [0, 0] : (tensor<4x2xf32>) -> tensor<6x2xf32>
+  %pc = nn.pad %xc [2, 0] [0, 0] [0, 0] : (tensor<4x2xf32>) -> tensor<6x2xf32>
+  %ab = nn.add %pa, %pb : tensor<6x2xf32>
+  %abc = nn.add %ab, %pc : tensor<6x2xf32>
+  %other = nn.mul %x, %fa : tensor<4x2xf32>
+  %po = nn.pad %other [0, 1] [0, 0] [0, 0] : (tensor<4x2xf32>) -> tensor<4x3xf32>
+  return %abc, %po : tensor<6x2xf32>, tensor<4x3xf32>
+}

@@ -1,5 +1,6 @@
 // Canonicalization that spares zeros: the gradients of a tensor's slices, each
-// padded and all added, become one concat; the rows of a table's gradient are
+// padded and all added, become one concat, or, where they overlap and are one
+// value times numbers, slices of that value; the rows of a table's gradient are
 // added to what else is one.
 #include "frontend/nn/NN.h"
 #include "frontend/nn/support/Verification.h"
@@ -130,6 +131,99 @@ private:
   };
 };
 
+/// pad(x * a) + pad(x * b) + ..., in places that overlap, reads slices of one
+/// padded x, where a, b, ... are the same along the dims that are padded: the
+/// gradient of a sum over windows, each tap of which is multiplied by a number per
+/// channel, becomes a sum over windows itself.
+struct ShareScaledPads : OpRewritePattern<PadOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(PadOp pad,
+                                PatternRewriter &rewriter) const override {
+    auto own = Scaled::of(pad);
+    if (!own)
+      return failure();
+    SmallVector<Scaled> all;
+    for (Operation *user : own->x.getUsers())
+      if (auto mul = dyn_cast<MulOp>(user); mul && mul->hasOneUse())
+        if (auto other = dyn_cast<PadOp>(*mul->user_begin());
+            other && other.getType() == pad.getType() &&
+            other.getInterior() == pad.getInterior())
+          if (auto scaled = Scaled::of(other); scaled && scaled->x == own->x)
+            all.push_back(*scaled);
+    if (all.size() < fewest)
+      return failure();
+    SmallVector<int64_t> low(pad.getLow()), high(pad.getHigh()), least(low),
+        shape;
+    for (Scaled &each : all)
+      for (size_t dim = 0; dim < low.size(); ++dim) {
+        low[dim] = std::max(low[dim], each.pad.getLow()[dim]);
+        least[dim] = std::min(least[dim], each.pad.getLow()[dim]);
+        high[dim] = std::max(high[dim], each.pad.getHigh()[dim]);
+      }
+    for (size_t dim = 0; dim < low.size(); ++dim) {
+      int64_t extent =
+          shapeOf(pad)[dim] - pad.getLow()[dim] - pad.getHigh()[dim];
+      if (low[dim] - least[dim] >= extent)
+        return failure();
+      shape.push_back(low[dim] + extent + high[dim]);
+    }
+    rewriter.setInsertionPointAfterValue(own->x);
+    Value whole =
+        PadOp::create(rewriter, pad.getLoc(), tensorType(pad).clone(shape),
+                      own->x, low, high, pad.getInterior());
+    for (Scaled &each : all)
+      each.replaceBySliceOf(whole, low, rewriter);
+    return success();
+  }
+
+private:
+  /// A copy of x is not worth less.
+  static constexpr size_t fewest = 3;
+
+  struct Scaled {
+    PadOp pad;
+    Value x;
+    BroadcastOp factors;
+
+    static std::optional<Scaled> of(PadOp pad) {
+      auto mul = pad.getInput().getDefiningOp<MulOp>();
+      if (!mul || !mul->hasOneUse())
+        return std::nullopt;
+      for (auto [x, factors] : {std::pair(mul.getLhs(), mul.getRhs()),
+                                std::pair(mul.getRhs(), mul.getLhs())}) {
+        auto broadcast = factors.getDefiningOp<BroadcastOp>();
+        if (!broadcast || x == factors)
+          continue;
+        bool isSame = true;
+        for (auto [dim, size] : llvm::enumerate(shapeOf(broadcast.getInput())))
+          isSame &=
+              size == 1 || (pad.getLow()[dim] == 0 && pad.getHigh()[dim] == 0 &&
+                            pad.getInterior()[dim] == 0);
+        if (isSame)
+          return Scaled{pad, x, broadcast};
+      }
+      return std::nullopt;
+    }
+
+    void replaceBySliceOf(Value whole, ArrayRef<int64_t> low,
+                          PatternRewriter &rewriter) {
+      rewriter.setInsertionPoint(pad);
+      SmallVector<int64_t> starts, limits, ones(low.size(), 1);
+      for (size_t dim = 0; dim < low.size(); ++dim) {
+        starts.push_back(low[dim] - pad.getLow()[dim]);
+        limits.push_back(starts.back() + shapeOf(pad)[dim]);
+      }
+      Location location = pad.getInput().getLoc();
+      Value slice = SliceOp::create(rewriter, location, pad.getType(), whole,
+                                    starts, limits, ones);
+      Value repeated = BroadcastOp::create(rewriter, location, pad.getType(),
+                                           factors.getInput());
+      rewriter.replaceOpWithNewOp<MulOp>(pad, slice, repeated);
+    }
+  };
+};
+
 /// concat(concat(a, b), c) is concat(a, b, c) along one axis. All that is
 /// inside the outermost is taken at once, so that a row of n costs n.
 struct FlattenConcat : OpRewritePattern<ConcatOp> {
@@ -196,7 +290,8 @@ struct AddRowsOntoGradient : OpRewritePattern<AddOp> {
 
 void AddOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                                         MLIRContext *context) {
-  patterns.add<JoinPads, AddRowsOntoGradient>(context);
+  // Pads are there to be added.
+  patterns.add<JoinPads, ShareScaledPads, AddRowsOntoGradient>(context);
 }
 
 void ConcatOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
