@@ -54,13 +54,12 @@ bool Emitter::withinLimit(int64_t elements) {
     return true;
   }
   if (failureText.empty())
-    failureText = ("needs " + Twine(elements) +
-                   " elements to be evaluated at compile time, " +
-                   (elements > maxElements
-                        ? "more than the limit of " + Twine(maxElements)
-                        : "and those before it " + Twine(evaluated) + ", of " +
-                              Twine(mostInAll) + " in all"))
-                      .str();
+    failureText =
+        ("needs " + Twine(elements) +
+         " elements to be evaluated at compile time, behind " +
+         Twine(evaluated) + " of others; the limits are " + Twine(maxElements) +
+         " each and " + Twine(mostInAll) + " in all")
+            .str();
   return false;
 }
 
