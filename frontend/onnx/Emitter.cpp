@@ -46,8 +46,7 @@ int64_t Emitter::samples() const {
 //===----------------------------------------------------------------------===//
 
 bool Emitter::withinLimit(int64_t elements) {
-  // All evaluations together get a few times what one may have: time is limited
-  // as well.
+  // Time is limited as well.
   constexpr int64_t mostInAll = 8 * maxElements;
   if (elements <= maxElements && evaluated <= mostInAll - elements) {
     evaluated += elements;
