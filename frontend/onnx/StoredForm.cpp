@@ -115,6 +115,31 @@ Column formOfColumn(llvm::ArrayRef<double> values, int64_t columns,
                                                        : Column::Grows;
 }
 
+/// Whether all columns are sines and cosines of something, whatever that is of
+/// the row: pairs whose squares add up to 1. They stand side by side, or half or a
+/// quarter of a row apart (as over two axes of an image, one in each half).
+bool arePairsOfSines(llvm::ArrayRef<double> values, int64_t columns,
+                     llvm::ArrayRef<bool> skipped, double tolerance) {
+  auto pairsAt = [&](int64_t distance) {
+    if (distance < 1 || columns % (2 * distance) != 0)
+      return false;
+    for (size_t row = 0; row < skipped.size(); ++row)
+      for (int64_t column = 0; !skipped[row] && column < columns; ++column) {
+        if (column / distance % 2 == 1)
+          continue;
+        const double *x = &values[row * columns + column];
+        if (!(std::abs(x[0] * x[0] + x[distance] * x[distance] - 1) <=
+              4 * tolerance))
+          return false;
+      }
+    return true;
+  };
+  // Pairs of two columns and few rows could be unit vectors by chance.
+  return columns >= 8 &&
+         llvm::any_of(llvm::ArrayRef<int64_t>{1, columns / 2, columns / 4},
+                      pairsAt);
+}
+
 } // namespace
 
 StringRef formText(StoredForm form) {
@@ -150,7 +175,9 @@ StoredForm formOfValues(llvm::ArrayRef<double> values, int64_t columns,
   for (int64_t column = 0; column < columns; ++column) {
     Column form = formOfColumn(values, columns, column, skipped, tolerance);
     if (form == Column::Free)
-      return StoredForm::Free;
+      return arePairsOfSines(values, columns, skipped, tolerance)
+                 ? StoredForm::Sines
+                 : StoredForm::Free;
     oscillates |= form == Column::Oscillates;
     grows |= form == Column::Grows;
   }

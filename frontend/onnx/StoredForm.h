@@ -20,9 +20,10 @@ enum class StoredForm {
 llvm::StringRef formText(StoredForm form);
 
 /// The form of `values`, a row-major matrix of `columns` columns. Sines and
-/// series of equal steps obey x[i+1] + x[i-1] = c x[i] with one c per column;
-/// rows of zeros (that of a padding index) are left out. `tolerance`: error of
-/// a value, relative to the column's largest.
+/// series of equal steps obey x[i+1] + x[i-1] = c x[i] with one c per column, and
+/// sines beside their cosines x^2 + y^2 = 1 whatever the steps (an image's rows
+/// one behind the other); rows of zeros (that of a padding index) are left out.
+/// `tolerance`: error of a value, relative to the column's largest.
 StoredForm formOfValues(llvm::ArrayRef<double> values, int64_t columns,
                         double tolerance);
 

@@ -46,6 +46,22 @@ TEST(StoredForm, Sines) {
             StoredForm::Sines);
 }
 
+// One half of the columns is of the image's row, the other of its column, sines
+// before cosines in each (MAE, DiT).
+TEST(StoredForm, SinesOverTwoAxes) {
+  constexpr int64_t columns = 16, width = 5;
+  auto value = [](int64_t row, int64_t column) {
+    int64_t place = column < columns / 2 ? row / width : row % width;
+    double angle = double(place) / std::pow(10000, double(column % 4) / 4);
+    return column % 8 < 4 ? std::sin(angle) : std::cos(angle);
+  };
+  std::vector<double> values = table(width * width, columns, value);
+  EXPECT_EQ(formOfValues(values, columns, float32), StoredForm::Sines);
+  // A table that was trained from there is none.
+  values[37] += 0.01;
+  EXPECT_EQ(formOfValues(values, columns, float32), StoredForm::Free);
+}
+
 TEST(StoredForm, SinesOfSixteenBits) {
   auto rounded = [](int64_t row, int64_t column) {
     int exponent;
