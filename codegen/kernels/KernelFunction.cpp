@@ -97,9 +97,22 @@ bool isAbsorbed(Operation *op) {
   return isView(op) && !op->hasAttr(separate);
 }
 
+/// Whether all pieces that lie together are about a vector each: copied input by
+/// input, every line of memory of the result would be written several times.
+static bool joinsVectors(nn::ConcatOp concat) {
+  return llvm::all_of(concat.getInputs(), [&](Value input) {
+    auto type = cast<RankedTensorType>(input.getType());
+    int64_t bits = type.getElementTypeBitWidth();
+    for (int64_t size : type.getShape().drop_front(concat.getAxis()))
+      bits *= size;
+    return bits >= 256 && bits < 512;
+  });
+}
+
 bool isGenerated(Operation *op) {
   if (auto concat = dyn_cast_or_null<nn::ConcatOp>(op))
-    return concat.getInputs().size() <= mostConcatInputs;
+    return concat.getInputs().size() <=
+           (joinsVectors(concat) ? size_t(mostTaps) : mostConcatInputs);
   return op && isa<nn::KernelBody>(op) && !isView(op) && !isAbsorbed(op) &&
          !op->hasAttr(separate);
 }

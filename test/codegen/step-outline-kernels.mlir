@@ -175,6 +175,13 @@ func.func @copies_nine_pieces(%a: tensor<2x1xf32>) -> tensor<2x9xf32> {
   %0 = nn.concat %a, %a, %a, %a, %a, %a, %a, %a, %a {axis = 1 : i64} : (tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>) -> tensor<2x9xf32>
   return %0 : tensor<2x9xf32>
 }
+// But for pieces of a vector each.
+// CHECK-LABEL: @joins_nine_vectors
+func.func @joins_nine_vectors(%a: tensor<2x1x8xf32>) -> tensor<2x9x8xf32> {
+  // CHECK-NEXT: step.call @kernels::@concat_{{[0-9a-f]+}}(%arg0)
+  %0 = nn.concat %a, %a, %a, %a, %a, %a, %a, %a, %a {axis = 1 : i64} : (tensor<2x1x8xf32>, tensor<2x1x8xf32>, tensor<2x1x8xf32>, tensor<2x1x8xf32>, tensor<2x1x8xf32>, tensor<2x1x8xf32>, tensor<2x1x8xf32>, tensor<2x1x8xf32>, tensor<2x1x8xf32>) -> tensor<2x9x8xf32>
+  return %0 : tensor<2x9x8xf32>
+}
 
 // Equal work on each of nine slices is one kernel.
 // CHECK-LABEL: @reads_many_slices_as_views
