@@ -1,9 +1,9 @@
 // A short transform is one product with its matrix. A longer one whose length is
 // f m is m transforms of f elements and then f of m, each of which may be two
 // again (Cooley and Tukey, An Algorithm for the Machine Calculation of Complex
-// Fourier Series, 1965). With t = m i + j and k = f l + h,
-//   X[k] = sum over j of e^(-2 pi i j l / m) e^(-2 pi i j h / (f m))
-//          sum over i of e^(-2 pi i i h / f) x[m i + j].
+// Fourier Series, 1965). With t = m p + q and k = f l + h,
+//   X[k] = sum over q of e^(-2 pi i q l / m) e^(-2 pi i q h / (f m))
+//          sum over p of e^(-2 pi i p h / f) x[m p + q].
 // Where only real parts are given, or only the first X are wanted, as many sums
 // are left out of either. Where the length has a large prime, k t = (k^2 + t^2 -
 // (k - t)^2) / 2 makes a convolution of the sum, of any length that is long
@@ -163,7 +163,7 @@ Operand byFactors(Emitter &emit, Operand x, const FourierTransform &transform,
   int64_t rows = x.shape()[0], behind = transform.length, before = 1;
   Type element = x.elementType();
   for (int64_t factor : factors.drop_back()) {
-    // [rows ... h', parts, i, j] to [rows ... h', 2, h, j].
+    // [rows ... h', parts, p, q] to [rows ... h', 2, h, q].
     int64_t parts = x.shape()[1],
             length = std::exchange(behind, behind / factor),
             given = llvm::divideCeil(x.shape()[2], behind);
@@ -185,7 +185,7 @@ Operand byFactors(Emitter &emit, Operand x, const FourierTransform &transform,
     Shape shape = {rows * before, 1, behind};
     x = emit.concat({emit.reshape(real, shape), emit.reshape(imag, shape)}, 1);
   }
-  // k counts the h backwards, the last one first: [rows, ... h', h, 2, j].
+  // k counts the h backwards, the last one first: [rows, ... h', h, 2, q].
   Shape shape = {rows}, order = {0};
   for (int64_t factor : factors.drop_back())
     shape.push_back(factor), order.insert(order.begin() + 1, shape.size() - 1);
