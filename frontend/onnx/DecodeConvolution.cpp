@@ -126,6 +126,13 @@ LogicalResult convTranspose(NodeContext &context) {
                                                w.shape().drop_front(2));
   if (failed(windows))
     return failure();
+  // Each is a convolution of its own. (They are checked to be below 2^31.)
+  int64_t phases = 1;
+  for (int64_t stride : windows->strides)
+    if ((phases *= stride) > Windows::mostTaps)
+      return context.error("has strides " + shapeText(windows->strides) +
+                           "; at most " + Twine(Windows::mostTaps) +
+                           " in all dims together are supported");
   // What the pads cut off is computed, too.
   Shape grown = {x.shape()[0], w.shape()[1] * *groups};
   for (size_t dim = 0; dim < windows->dims(); ++dim)

@@ -59,7 +59,11 @@ class BadSignals:
             ),
             (
                 of_image("ConvTranspose", kernel_of(4, 2, 2, 2), strides=[1 << 30, 1 << 30]),
-                "elements",
+                "at most 4096 in all dims together are supported",
+            ),
+            (
+                of_image("ConvTranspose", kernel_of(4, 2, 2, 2), strides=[64, 65]),
+                r"has strides \[64, 65\]; at most 4096",
             ),
             (
                 of_image("ConvTranspose", kernel_of(4, 2, 2, 2), pads=[5, 5, 5, 5]),
