@@ -134,10 +134,11 @@ bool arePairsOfSines(llvm::ArrayRef<double> values, int64_t columns,
       }
     return true;
   };
-  // Pairs of two columns and few rows could be unit vectors by chance.
-  return columns >= 8 &&
-         llvm::any_of(llvm::ArrayRef<int64_t>{1, columns / 2, columns / 4},
-                      pairsAt);
+  // A few pairs could be unit vectors by chance, the more so where values are
+  // coarse.
+  auto rows = int64_t(llvm::count(skipped, false));
+  return columns >= 8 && rows >= (tolerance < 1e-3 ? fewestRows : 8) &&
+         (pairsAt(1) || pairsAt(columns / 2) || pairsAt(columns / 4));
 }
 
 } // namespace
