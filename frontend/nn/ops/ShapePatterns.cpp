@@ -149,8 +149,12 @@ struct ShareScaledPads : OpRewritePattern<PadOp> {
         if (auto other = dyn_cast<PadOp>(*mul->user_begin());
             other && other.getType() == pad.getType() &&
             other.getInterior() == pad.getInterior())
-          if (auto scaled = Scaled::of(other); scaled && scaled->x == own->x)
+          if (auto scaled = Scaled::of(other); scaled && scaled->x == own->x) {
+            // So n places beside each other are not looked at n times each.
+            if (!overlap(pad, other))
+              return failure();
             all.push_back(*scaled);
+          }
     if (all.size() < fewest)
       return failure();
     SmallVector<int64_t> low(pad.getLow()), high(pad.getHigh()), least(low),
@@ -180,6 +184,14 @@ struct ShareScaledPads : OpRewritePattern<PadOp> {
 private:
   /// A copy of x is not worth less.
   static constexpr size_t fewest = 3;
+
+  static bool overlap(PadOp one, PadOp other) {
+    for (auto [dim, size] : llvm::enumerate(shapeOf(one)))
+      if (std::abs(one.getLow()[dim] - other.getLow()[dim]) >=
+          size - one.getLow()[dim] - one.getHigh()[dim])
+        return false;
+    return true;
+  }
 
   struct Scaled {
     PadOp pad;
