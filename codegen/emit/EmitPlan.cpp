@@ -124,12 +124,17 @@ void PlanEmitter::header() {
     indices.kernels[kernel.getSymName()] = message.kernels_size();
     plan::Kernel *entry = message.add_kernels();
     entry->set_symbol(kernel.getSymName().str());
-    FunctionType type = kernel.getFunctionType();
-    for (TypeRange types : {type.getInputs(), type.getResults()})
-      for (Type tensor : types)
-        entry->add_argument_bytes(
-            step::View::contiguous({}, 0, cast<RankedTensorType>(tensor))
-                .spanBytes());
+    for (unsigned i = 0; i < kernel.getNumArguments(); ++i) {
+      step::View input = step::viewOfInput(kernel, i);
+      entry->add_argument_bytes(input.spanBytes());
+      if (step::stridesOfInput(kernel, i))
+        (*entry->mutable_strides())[i].mutable_strides()->Assign(
+            input.strides.begin(), input.strides.end());
+    }
+    for (Type tensor : kernel.getResultTypes())
+      entry->add_argument_bytes(
+          step::View::contiguous({}, 0, cast<RankedTensorType>(tensor))
+              .spanBytes());
     if (auto body = kernel->getAttrOfType<DictionaryAttr>("step.body"))
       emitBody(body, entry);
   }

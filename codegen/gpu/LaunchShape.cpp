@@ -1,6 +1,8 @@
 // A kernel's vector width, threads and blocks are chosen here.
 #include "codegen/gpu/LaunchShape.h"
 
+#include "codegen/step/View.h"
+
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -43,8 +45,14 @@ struct Elements {
       if (inMemory && bytes > 1)
         narrowest = std::min(narrowest, bytes);
     };
-    for (Type type : kernel.getFunctionType().getInputs())
+    for (unsigned i = 0; i < kernel.getNumArguments(); ++i) {
+      Type type = kernel.getArgumentTypes()[i];
       visit(type, true);
+      step::View view = step::viewOfInput(kernel, i);
+      mostElements =
+          std::max(mostElements,
+                   view.spanBytes() / step::elementBytes(view.elementType));
+    }
     for (Type type : kernel.getFunctionType().getResults())
       visit(type, true);
     kernel.walk([&](Operation *op) {

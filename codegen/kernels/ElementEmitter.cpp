@@ -123,8 +123,7 @@ FailureOr<Value> ElementEmitter::emitUncached(const Element &element) {
     return Value(arith::ConstantOp::create(
         builder, loc, builder.getZeroAttr(heldType(type))));
   case Definition::Kind::Argument:
-    return load(loc, pointers.lookup(element.tensor),
-                linearize(element.index, shapeOf(element.tensor), extents),
+    return load(loc, pointers.lookup(element.tensor), placeOf(element, extents),
                 type);
   case Definition::Kind::Constant:
     return Value(arith::ConstantOp::create(builder, loc,

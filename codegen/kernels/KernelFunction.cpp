@@ -1,6 +1,7 @@
 // Builds kernel functions by asking each op for its body.
 #include "codegen/kernels/KernelFunction.h"
 
+#include "codegen/step/View.h"
 #include "frontend/nn/NN.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -26,7 +27,10 @@ constexpr int64_t mostTaps = 27, shortRowBytes[] = {32, 128};
 // A kernel's body is read back view by view, so that so many may follow each
 // other.
 constexpr int64_t mostViewsInRow = 16;
-constexpr StringLiteral separate = "step.separate";
+constexpr StringLiteral separate = "step.separate", inPlace = "step.in_place";
+// What a slice that is read in place has side by side: whole vectors of every
+// target. It begins where a GPU's arguments may.
+constexpr int64_t vectorBytes = 64, argumentBytes = 16;
 
 static bool isView(Operation *op) {
   return op && op->hasTrait<nn::IsView>() && isa<nn::KernelBody>(op);
@@ -59,6 +63,37 @@ static bool isPlaced(Value piece) {
   return false;
 }
 
+/// The strides that its elements have in its input, which is row-major.
+static SmallVector<int64_t> stridesIn(nn::SliceOp slice) {
+  ArrayRef<int64_t> whole = slice.getInput().getType().getShape();
+  SmallVector<int64_t> strides(slice.getStrides());
+  int64_t elements = 1;
+  for (size_t dim = whole.size(); dim-- > 0;) {
+    strides[dim] *= elements;
+    elements *= whole[dim];
+  }
+  return strides;
+}
+
+/// Whether kernels read it as fast in place as from a copy: it has gaps, and
+/// what lies side by side are whole vectors.
+static bool isWorthReadingInPlace(nn::SliceOp slice) {
+  ArrayRef<int64_t> shape = slice.getType().getShape(),
+                    whole = slice.getInput().getType().getShape();
+  SmallVector<int64_t> strides = stridesIn(slice);
+  int64_t run = 1, begin = 0;
+  bool hasGaps = false;
+  for (size_t dim = shape.size(); dim-- > 0;) {
+    begin += slice.getStarts()[dim] * (strides[dim] / slice.getStrides()[dim]);
+    hasGaps |= shape[dim] != 1 && strides[dim] != run;
+    if (!hasGaps)
+      run *= shape[dim];
+  }
+  int64_t bits = slice.getType().getElementTypeBitWidth();
+  return hasGaps && bits >= 8 && run * bits % (8 * vectorBytes) == 0 &&
+         begin * bits % (8 * argumentBytes) == 0;
+}
+
 void separateViews(Block &block) {
   llvm::DenseMap<Value, int64_t> slices;
   llvm::DenseMap<std::pair<Type, Type>, int64_t> pads;
@@ -79,15 +114,22 @@ void separateViews(Block &block) {
       continue;
     int64_t length = inRow.lookup(op.getOperand(0).getDefiningOp()) + 1;
     Value view = op.getResult(0);
-    if (length > mostViewsInRow ||
-        (isa<nn::SliceOp>(op) &&
-         areTooMany(slices[op.getOperand(0)], view.getType(),
-                    op.getOperand(0).getType(), isPlaced(view))))
+    if (auto slice = dyn_cast<nn::SliceOp>(op);
+        slice && slices[slice.getInput()] > mostSlices && !isPlaced(view) &&
+        isWorthReadingInPlace(slice)) {
+      op.setDiscardableAttr(separate, UnitAttr::get(op.getContext()));
+      op.setDiscardableAttr(inPlace, UnitAttr::get(op.getContext()));
+    } else if (length > mostViewsInRow ||
+               (isa<nn::SliceOp>(op) &&
+                areTooMany(slices[op.getOperand(0)], view.getType(),
+                           op.getOperand(0).getType(), isPlaced(view))))
       op.setDiscardableAttr(separate, UnitAttr::get(op.getContext()));
     else
       inRow[&op] = length;
   }
 }
+
+bool isReadInPlace(Operation *op) { return op && op->hasAttr(inPlace); }
 
 bool isAbsorbed(Operation *op) {
   if (!op)
@@ -191,6 +233,9 @@ private:
     signature.inputs.push_back(value);
     os << "#";
     writeUnique(os, value.getType());
+    if (Operation *op = value.getDefiningOp(); isReadInPlace(op))
+      for (int64_t stride : stridesIn(cast<nn::SliceOp>(op)))
+        os << stride << ",";
   }
 
   const OpGroup &group;
@@ -238,6 +283,11 @@ FailureOr<func::FuncOp> buildKernelFunction(const OpGroup &group,
   auto type = builder.getFunctionType(ValueRange(signature.inputs).getTypes(),
                                       ValueRange(signature.outputs).getTypes());
   auto function = func::FuncOp::create(builder, loc, name, type);
+  for (auto [i, input] : llvm::enumerate(signature.inputs))
+    if (Operation *op = input.getDefiningOp(); isReadInPlace(op))
+      function.setArgAttr(
+          i, step::stridesName,
+          builder.getDenseI64ArrayAttr(stridesIn(cast<nn::SliceOp>(op))));
   builder.setInsertionPointToStart(function.addEntryBlock());
   IRMapping values;
   values.map(signature.inputs, function.getArguments());

@@ -23,6 +23,10 @@ constexpr size_t mostConcatInputs = 8;
 /// marked too: they are copies into zeros.
 void separateViews(mlir::Block &block);
 
+/// Whether `op` is a slice that kernels read where it lies: as an argument with
+/// strides, so that equal work on others is the same kernel.
+bool isReadInPlace(mlir::Operation *op);
+
 /// Whether `op` only says where elements lie, or that they are all equal: every
 /// kernel that reads its result takes a copy of it, and it has no kernel of its
 /// own: for other readers it is a view.

@@ -133,9 +133,7 @@ private:
     case Definition::Kind::Scalar:
       return true;
     case Definition::Kind::Argument:
-      onArgument(element.tensor,
-                 linearize(element.index, shapeOf(element.tensor), extents)
-                     .restricted(extents));
+      onArgument(element.tensor, placeOf(element, extents).restricted(extents));
       return true;
     case Definition::Kind::View:
       return read(definition.choices[0].source);
@@ -443,6 +441,9 @@ void visitAccesses(const LoopNest &nest,
 bool mayLieInPlace(const LoopNest &nest, Value argument, unsigned output) {
   using Kind = LoopNest::Kind;
   Value result = nest.outputs[output];
+  // What has strides lies among elements that are not its own.
+  if (stridesOf(argument))
+    return false;
   if (nest.kind == Kind::Columns || nest.extents.steps != 1 ||
       nest.outputPerRow[output] || nest.laneSplits.size() != 2 ||
       argument.getType() != result.getType())

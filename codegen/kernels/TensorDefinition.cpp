@@ -1,6 +1,8 @@
 // The definitions of tensor and linalg ops, element by element.
 #include "codegen/kernels/TensorDefinition.h"
 
+#include "codegen/step/View.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -209,6 +211,26 @@ Definition define(const Element &element, const LoopExtents &extents) {
       })
       .Case([&](tensor::PadOp op) { return definePad(op, element, extents); })
       .Default([&](Operation *) { return definition; });
+}
+
+DenseI64ArrayAttr stridesOf(Value tensor) {
+  auto argument = dyn_cast<BlockArgument>(tensor);
+  auto kernel = argument
+                    ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp())
+                    : func::FuncOp();
+  return kernel ? step::stridesOfInput(kernel, argument.getArgNumber())
+                : DenseI64ArrayAttr();
+}
+
+IndexForm placeOf(const Element &element, const LoopExtents &extents) {
+  DenseI64ArrayAttr strides = stridesOf(element.tensor);
+  if (!strides)
+    return linearize(element.index, shapeOf(element.tensor), extents);
+  IndexForm place;
+  for (auto [form, stride] :
+       llvm::zip_equal(element.index, strides.asArrayRef()))
+    place = place.plus(form.times(stride), extents);
+  return place;
 }
 
 std::optional<IndexForm> symbolicIndex(Value value,

@@ -67,6 +67,13 @@ struct Definition {
 
 Definition define(const Element &element, const LoopExtents &extents);
 
+/// Returns the strides of an argument that does not lie row by row, else
+/// nothing.
+mlir::DenseI64ArrayAttr stridesOf(mlir::Value tensor);
+/// Returns where an element lies, in elements from where its tensor begins: row
+/// by row, or by the strides that a kernel's argument has.
+IndexForm placeOf(const Element &element, const LoopExtents &extents);
+
 /// Returns the index of every loop of a generic for the result element `index`
 /// of result `result`; reduction loops stay empty.
 IndexForms iterationOf(mlir::linalg::GenericOp generic, unsigned result,

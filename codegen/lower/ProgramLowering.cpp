@@ -1,6 +1,7 @@
 // The walk over a function's ops lowers views itself: they are no entries.
 #include "codegen/lower/ProgramLowering.h"
 
+#include "codegen/kernels/KernelFunction.h"
 #include "codegen/step/Liveness.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -107,8 +108,14 @@ LogicalResult ProgramLowering::lowerView(Operation *op) {
 
 void ProgramLowering::launch(step::CallOp op) {
   SmallVector<Value> inputs, outputs;
-  for (Value input : op.getInputs())
-    inputs.push_back(ref(contiguous(input)));
+  for (Value input : op.getInputs()) {
+    auto slice = input.getDefiningOp<nn::SliceOp>();
+    inputs.push_back(ref(kernels::isReadInPlace(slice)
+                             ? contiguous(slice.getInput())
+                                   .slice(slice.getStarts(), slice.getLimits(),
+                                          slice.getStrides())
+                             : contiguous(input)));
+  }
   for (OpResult output : op->getResults())
     outputs.push_back(ref(allocate(output)));
   emit<step::LaunchOp>(op.getKernelAttr(), inputs, outputs);

@@ -22,12 +22,13 @@ class Step_Entry<string mnemonic, list<Trait> traits = []> :
 
 def Step_LaunchOp : Step_Entry<"launch",
     [AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "a generated kernel on row-major contiguous views";
+  let summary = "a generated kernel on views";
   let description = [{
     `step.call` on memory: the inputs are read, the outputs written; an output may be an input's
-    view where the kernel allows it (`step-write-in-place`). A kernel that is not there, and views
-    that are not contiguous, are refused; `step-verify` checks that their offsets are multiples of
-    the plan's argument_alignment.
+    view where the kernel allows it (`step-write-in-place`). Views are row-major contiguous, but for
+    inputs of which the kernel says strides (`step.strides`, an attribute of its argument). A kernel
+    that is not there, and views that lie otherwise, are refused; `step-verify` checks that their
+    offsets are multiples of the plan's argument_alignment.
 
     ```mlir
     module @kernels {

@@ -63,9 +63,23 @@ LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
 }
 
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  if (!symbols.lookupNearestSymbolFrom(*this, getKernelAttr()))
+  auto kernel =
+      symbols.lookupNearestSymbolFrom<func::FuncOp>(*this, getKernelAttr());
+  if (!kernel)
     return emitOpError() << "launches kernel " << getKernelAttr()
                          << ", which does not exist";
+  if (kernel.getNumArguments() != getInputs().size())
+    return emitOpError() << "expects " << kernel.getNumArguments()
+                         << " inputs, got " << getInputs().size();
+  for (auto [i, input] : llvm::enumerate(getInputs())) {
+    MemRefType expected = viewOfInput(kernel, i).memrefType(),
+               type = View::of(input).memrefType();
+    // Of contiguous ones the kernel asks for the bytes alone.
+    if (expected.getLayout().isIdentity() ? !type.getLayout().isIdentity()
+                                          : type != expected)
+      return emitOpError() << "expects input " << i << " to be a view of type "
+                           << expected << ", got " << type;
+  }
   return success();
 }
 
@@ -104,9 +118,9 @@ LogicalResult shardc::step::verifyEntry(Operation *entry) {
 }
 
 LogicalResult LaunchOp::verify() {
-  for (Value view : getOperands())
+  for (Value view : getOutputs())
     if (!cast<MemRefType>(view.getType()).getLayout().isIdentity())
-      return emitOpError() << "expects row-major contiguous views, got "
+      return emitOpError() << "expects row-major contiguous outputs, got "
                            << view.getType();
   return success();
 }

@@ -34,6 +34,19 @@ View View::of(Value memref) {
   return view;
 }
 
+DenseI64ArrayAttr stridesOfInput(func::FuncOp kernel, unsigned input) {
+  return kernel.getArgAttrOfType<DenseI64ArrayAttr>(input, stridesName);
+}
+
+View viewOfInput(func::FuncOp kernel, unsigned input) {
+  View view = View::contiguous(
+      {}, 0, cast<RankedTensorType>(kernel.getArgumentTypes()[input]));
+  if (DenseI64ArrayAttr strides = stridesOfInput(kernel, input))
+    view.strides.assign(strides.asArrayRef().begin(),
+                        strides.asArrayRef().end());
+  return view;
+}
+
 int64_t View::elements() const {
   int64_t count = 1;
   for (int64_t size : shape)

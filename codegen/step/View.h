@@ -3,6 +3,7 @@
 #ifndef SHARDC_CODEGEN_STEP_VIEW_H
 #define SHARDC_CODEGEN_STEP_VIEW_H
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Value.h"
 
@@ -47,6 +48,15 @@ struct View {
   /// The type of the step.view: no layout where contiguous.
   mlir::MemRefType memrefType() const;
 };
+
+/// The attribute of a kernel's input that does not lie row-major without gaps:
+/// an i64 for each of its dims, in elements.
+constexpr llvm::StringLiteral stridesName = "step.strides";
+/// Returns the strides of an input that has that attribute, else nothing.
+mlir::DenseI64ArrayAttr stridesOfInput(mlir::func::FuncOp kernel,
+                                       unsigned input);
+/// Returns how input `input` of a kernel lies: a view without a buffer.
+View viewOfInput(mlir::func::FuncOp kernel, unsigned input);
 
 } // namespace shardc::step
 

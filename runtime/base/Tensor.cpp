@@ -37,11 +37,24 @@ bool Tensor::contiguous() const {
   return true;
 }
 
-std::string Tensor::describe() const {
-  std::string text = std::string(dtypeName(dtype)) + " [";
+int64_t Tensor::spanBytes() const {
+  if (elements() == 0)
+    return 0;
+  int64_t last = 0;
   for (int64_t dim = 0; dim < rank(); ++dim)
-    text += (dim ? ", " : "") + std::to_string(shape[dim]);
+    last += (shape[dim] - 1) * strides[dim];
+  return (last + 1) * int64_t(elementSize(dtype));
+}
+
+std::string runtime::listText(std::span<const int64_t> numbers) {
+  std::string text = "[";
+  for (size_t i = 0; i < numbers.size(); ++i)
+    text += (i ? ", " : "") + std::to_string(numbers[i]);
   return text + "]";
+}
+
+std::string Tensor::describe() const {
+  return std::string(dtypeName(dtype)) + " " + listText(shape);
 }
 
 std::vector<int64_t>

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,9 @@ namespace shardc::runtime {
 
 int64_t elementCount(const plan::Tensor &tensor);
 int64_t bytesOf(const plan::Tensor &tensor);
+
+/// [4, 128, 64]
+std::string listText(std::span<const int64_t> numbers);
 
 struct Tensor {
   std::byte *data = nullptr;
@@ -25,6 +29,8 @@ struct Tensor {
   int64_t rank() const { return static_cast<int64_t>(shape.size()); }
   int64_t elements() const;
   bool contiguous() const;
+  /// From the first element to behind the last one; 0 where there is none.
+  int64_t spanBytes() const;
   template <typename T> T *as() const { return reinterpret_cast<T *>(data); }
   /// float32 [4, 128, 64]
   std::string describe() const;

@@ -21,8 +21,16 @@ entry::Launch resolve(const RankState &state, const plan::Launch &entry) {
   auto add = [&](std::vector<Tensor> &to, const plan::Tensor &from,
                  const char *name) {
     Tensor tensor = state.resolve(from, name);
-    requireContiguous(tensor, name);
-    int64_t bytes = tensor.elements() * int64_t(elementSize(tensor.dtype));
+    auto given = kernel.strides().find(uint32_t(place));
+    if (given == kernel.strides().end())
+      requireContiguous(tensor, name);
+    else if (const auto &strides = given->second.strides();
+             !std::ranges::equal(tensor.strides, strides))
+      fail("argument ", place, " of kernel ", kernel.symbol(),
+           " has the strides ",
+           listText({strides.data(), size_t(strides.size())}), ", got ",
+           listText(tensor.strides));
+    int64_t bytes = tensor.spanBytes();
     if (bytes != kernel.argument_bytes(place))
       fail("argument ", place, " of kernel ", kernel.symbol(), " has ",
            kernel.argument_bytes(place), " bytes, got ", bytes);

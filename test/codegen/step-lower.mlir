@@ -210,3 +210,28 @@ func.func @train(%x: tensor<4x4xf32> {nn.name = "x", nn.role = "input"}, %dy: te
   fsdp.optimizer_step @u(%g, %f_n) "adam" : tensor<32xf32>, tensor<f64>
   return
 }
+
+// -----
+
+// A slice that a kernel reads in place is no copy, also where what it is cut from is one.
+module @kernels {
+  func.func private @sum(tensor<2x3x64xf32> {step.strides = array<i64: 704, 64, 1>}) -> tensor<f32>
+}
+// CHECK: func.func private @sum
+func.func @train(%x: tensor<2x11x64xf32> {nn.name = "x", nn.role = "input"}, %y: tensor<11x2x64xf32> {nn.name = "y", nn.role = "input"}) {
+  // CHECK-NOT: step.copy
+  // CHECK: %[[S:.*]] = step.view %{{.*}}[512] : memref<2x3x64xf32, strided<[704, 64, 1]>>
+  // CHECK: step.launch @kernels::@sum(%[[S]])
+  %s = nn.slice %x [0, 2, 0] to [2, 5, 64] by [1, 1, 1] {step.separate, step.in_place} : (tensor<2x11x64xf32>) -> tensor<2x3x64xf32>
+  %0 = step.call @kernels::@sum(%s) : (tensor<2x3x64xf32>) -> tensor<f32>
+  // CHECK: %[[COPY:.*]] = step.buffer activation 5632
+  // CHECK: step.copy
+  // CHECK: %[[T:.*]] = step.view %[[COPY]][256] : memref<2x3x64xf32, strided<[704, 64, 1]>>
+  // CHECK: step.launch @kernels::@sum(%[[T]])
+  %t = nn.transpose %y [1, 0, 2] : (tensor<11x2x64xf32>) -> tensor<2x11x64xf32>
+  %u = nn.slice %t [0, 1, 0] to [2, 4, 64] by [1, 1, 1] {step.separate, step.in_place} : (tensor<2x11x64xf32>) -> tensor<2x3x64xf32>
+  %1 = step.call @kernels::@sum(%u) : (tensor<2x3x64xf32>) -> tensor<f32>
+  fsdp.metric "a" %0 : tensor<f32>
+  fsdp.metric "b" %1 : tensor<f32>
+  return
+}

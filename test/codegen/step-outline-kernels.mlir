@@ -1,5 +1,6 @@
 // RUN: shardc-opt %s -step-outline-kernels | FileCheck %s
 // RUN: shardc-opt %s -step-outline-kernels | FileCheck %s --check-prefix=BODY
+// RUN: shardc-opt %s -step-outline-kernels | FileCheck %s --check-prefix=STRIDES
 // RUN: shardc-opt %s -step-outline-kernels --remarks-filter=step-outline-kernels -o /dev/null 2>&1 | FileCheck %s --check-prefix=WHY
 
 nn.parameter @w : tensor<32xf32> {initializer = "w", file = "", offset = 0 : i64, length = 128 : i64, stored_type = f32, trainable}
@@ -237,27 +238,56 @@ func.func @places_are_copies(%a: tensor<2x1xf32>) -> tensor<2x9xf32> {
   return %t8 : tensor<2x9xf32>
 }
 
-// Taps of a window overlap, and are read by one sum.
-// CHECK-LABEL: @reads_taps_in_place
-func.func @reads_taps_in_place(%x: tensor<11x64xf32>) -> tensor<3x64xf32> {
+// Taps of a window overlap. Of rows that are no whole vectors each kernel has its own.
+// CHECK-LABEL: @reads_taps_of_short_rows
+func.func @reads_taps_of_short_rows(%x: tensor<11x12xf32>) -> tensor<3x12xf32> {
   // CHECK-NEXT: step.call @kernels::@{{[a-z_0-9]+}}(%arg0)
   // CHECK-NEXT: return
-  %s0 = nn.slice %x [0, 0] to [3, 64] by [1, 1] : (tensor<11x64xf32>) -> tensor<3x64xf32>
-  %s1 = nn.slice %x [1, 0] to [4, 64] by [1, 1] : (tensor<11x64xf32>) -> tensor<3x64xf32>
-  %s2 = nn.slice %x [2, 0] to [5, 64] by [1, 1] : (tensor<11x64xf32>) -> tensor<3x64xf32>
-  %s3 = nn.slice %x [3, 0] to [6, 64] by [1, 1] : (tensor<11x64xf32>) -> tensor<3x64xf32>
-  %s4 = nn.slice %x [4, 0] to [7, 64] by [1, 1] : (tensor<11x64xf32>) -> tensor<3x64xf32>
-  %s5 = nn.slice %x [5, 0] to [8, 64] by [1, 1] : (tensor<11x64xf32>) -> tensor<3x64xf32>
-  %s6 = nn.slice %x [6, 0] to [9, 64] by [1, 1] : (tensor<11x64xf32>) -> tensor<3x64xf32>
-  %s7 = nn.slice %x [7, 0] to [10, 64] by [1, 1] : (tensor<11x64xf32>) -> tensor<3x64xf32>
-  %s8 = nn.slice %x [8, 0] to [11, 64] by [1, 1] : (tensor<11x64xf32>) -> tensor<3x64xf32>
-  %t1 = nn.add %s0, %s1 : tensor<3x64xf32>
-  %t2 = nn.add %t1, %s2 : tensor<3x64xf32>
-  %t3 = nn.add %t2, %s3 : tensor<3x64xf32>
-  %t4 = nn.add %t3, %s4 : tensor<3x64xf32>
-  %t5 = nn.add %t4, %s5 : tensor<3x64xf32>
-  %t6 = nn.add %t5, %s6 : tensor<3x64xf32>
-  %t7 = nn.add %t6, %s7 : tensor<3x64xf32>
-  %t8 = nn.add %t7, %s8 : tensor<3x64xf32>
-  return %t8 : tensor<3x64xf32>
+  %s0 = nn.slice %x [0, 0] to [3, 12] by [1, 1] : (tensor<11x12xf32>) -> tensor<3x12xf32>
+  %s1 = nn.slice %x [1, 0] to [4, 12] by [1, 1] : (tensor<11x12xf32>) -> tensor<3x12xf32>
+  %s2 = nn.slice %x [2, 0] to [5, 12] by [1, 1] : (tensor<11x12xf32>) -> tensor<3x12xf32>
+  %s3 = nn.slice %x [3, 0] to [6, 12] by [1, 1] : (tensor<11x12xf32>) -> tensor<3x12xf32>
+  %s4 = nn.slice %x [4, 0] to [7, 12] by [1, 1] : (tensor<11x12xf32>) -> tensor<3x12xf32>
+  %s5 = nn.slice %x [5, 0] to [8, 12] by [1, 1] : (tensor<11x12xf32>) -> tensor<3x12xf32>
+  %s6 = nn.slice %x [6, 0] to [9, 12] by [1, 1] : (tensor<11x12xf32>) -> tensor<3x12xf32>
+  %s7 = nn.slice %x [7, 0] to [10, 12] by [1, 1] : (tensor<11x12xf32>) -> tensor<3x12xf32>
+  %s8 = nn.slice %x [8, 0] to [11, 12] by [1, 1] : (tensor<11x12xf32>) -> tensor<3x12xf32>
+  %t1 = nn.add %s0, %s1 : tensor<3x12xf32>
+  %t2 = nn.add %t1, %s2 : tensor<3x12xf32>
+  %t3 = nn.add %t2, %s3 : tensor<3x12xf32>
+  %t4 = nn.add %t3, %s4 : tensor<3x12xf32>
+  %t5 = nn.add %t4, %s5 : tensor<3x12xf32>
+  %t6 = nn.add %t5, %s6 : tensor<3x12xf32>
+  %t7 = nn.add %t6, %s7 : tensor<3x12xf32>
+  %t8 = nn.add %t7, %s8 : tensor<3x12xf32>
+  return %t8 : tensor<3x12xf32>
 }
+
+// Rows of whole vectors are read in place, by the strides of what they are slices of: equal work on each is one kernel.
+// CHECK-LABEL: @reads_slices_in_place
+func.func @reads_slices_in_place(%x: tensor<2x11x64xf32>) -> (tensor<2x3x64xf32>, tensor<2x3x64xf32>, tensor<2x3x64xf32>, tensor<2x3x64xf32>, tensor<2x3x64xf32>, tensor<2x3x64xf32>, tensor<2x3x64xf32>, tensor<2x3x64xf32>, tensor<2x3x64xf32>) {
+  // CHECK: %[[FIRST:.*]] = nn.slice %arg0 [0, 0, 0] {{.*}}step.in_place
+  // CHECK-NEXT: step.call @kernels::@[[GELU:gelu_[0-9a-f]+]](%[[FIRST]]) : (tensor<2x3x64xf32>)
+  // CHECK-COUNT-8: step.call @kernels::@[[GELU]]
+  // CHECK-NOT: step.call
+  %s0 = nn.slice %x [0, 0, 0] to [2, 3, 64] by [1, 1, 1] : (tensor<2x11x64xf32>) -> tensor<2x3x64xf32>
+  %n0 = nn.gelu %s0 : tensor<2x3x64xf32>
+  %s1 = nn.slice %x [0, 1, 0] to [2, 4, 64] by [1, 1, 1] : (tensor<2x11x64xf32>) -> tensor<2x3x64xf32>
+  %n1 = nn.gelu %s1 : tensor<2x3x64xf32>
+  %s2 = nn.slice %x [0, 2, 0] to [2, 5, 64] by [1, 1, 1] : (tensor<2x11x64xf32>) -> tensor<2x3x64xf32>
+  %n2 = nn.gelu %s2 : tensor<2x3x64xf32>
+  %s3 = nn.slice %x [0, 3, 0] to [2, 6, 64] by [1, 1, 1] : (tensor<2x11x64xf32>) -> tensor<2x3x64xf32>
+  %n3 = nn.gelu %s3 : tensor<2x3x64xf32>
+  %s4 = nn.slice %x [0, 4, 0] to [2, 7, 64] by [1, 1, 1] : (tensor<2x11x64xf32>) -> tensor<2x3x64xf32>
+  %n4 = nn.gelu %s4 : tensor<2x3x64xf32>
+  %s5 = nn.slice %x [0, 5, 0] to [2, 8, 64] by [1, 1, 1] : (tensor<2x11x64xf32>) -> tensor<2x3x64xf32>
+  %n5 = nn.gelu %s5 : tensor<2x3x64xf32>
+  %s6 = nn.slice %x [0, 6, 0] to [2, 9, 64] by [1, 1, 1] : (tensor<2x11x64xf32>) -> tensor<2x3x64xf32>
+  %n6 = nn.gelu %s6 : tensor<2x3x64xf32>
+  %s7 = nn.slice %x [0, 7, 0] to [2, 10, 64] by [1, 1, 1] : (tensor<2x11x64xf32>) -> tensor<2x3x64xf32>
+  %n7 = nn.gelu %s7 : tensor<2x3x64xf32>
+  %s8 = nn.slice %x [0, 8, 0] to [2, 11, 64] by [1, 1, 1] : (tensor<2x11x64xf32>) -> tensor<2x3x64xf32>
+  %n8 = nn.gelu %s8 : tensor<2x3x64xf32>
+  return %n0, %n1, %n2, %n3, %n4, %n5, %n6, %n7, %n8 : tensor<2x3x64xf32>, tensor<2x3x64xf32>, tensor<2x3x64xf32>, tensor<2x3x64xf32>, tensor<2x3x64xf32>, tensor<2x3x64xf32>, tensor<2x3x64xf32>, tensor<2x3x64xf32>, tensor<2x3x64xf32>
+}
+// STRIDES: func.func @gelu_{{[0-9a-f]+}}(%{{.*}}: tensor<2x3x64xf32> {step.strides = array<i64: 704, 64, 1>})

@@ -393,3 +393,36 @@ step.plan attributes {pool_bytes = array<i64: 64, 512, 0, 0, 4096>} {
     step.optimizer_step @a "lion" (%gv, %nv) : (memref<16xf32>, memref<f64>) -> ()
   }
 }
+
+// -----
+
+// A kernel says how an input lies that is not contiguous.
+module {
+  module @kernels { func.func private @k(tensor<2x4xf32> {step.strides = array<i64: 8, 1>}) -> tensor<2x4xf32> }
+  step.plan attributes {pool_bytes = array<i64: 0, 128, 0, 0, 0>} {
+    %a = step.buffer persistent 64 at 0 "a"
+    step.program "strides" {
+      %b = step.buffer activation 64 at 0 "b"
+      %x = step.view %a[0] : memref<2x4xf32>
+      %y = step.view %b[0] : memref<2x4xf32>
+      // expected-error @+1 {{expects input 0 to be a view of type 'memref<2x4xf32, strided<[8, 1]>>', got 'memref<2x4xf32>'}}
+      step.launch @kernels::@k(%x) into (%y) : (memref<2x4xf32>) -> memref<2x4xf32>
+    }
+  }
+}
+
+// -----
+
+module {
+  module @kernels { func.func private @k(tensor<2x4xf32>) -> tensor<2x4xf32> }
+  step.plan attributes {pool_bytes = array<i64: 0, 128, 0, 0, 0>} {
+    %a = step.buffer persistent 64 at 0 "a"
+    step.program "gaps" {
+      %b = step.buffer activation 64 at 0 "b"
+      %x = step.view %a[0] : memref<2x4xf32, strided<[8, 1]>>
+      %y = step.view %b[0] : memref<2x4xf32>
+      // expected-error @+1 {{expects input 0 to be a view of type 'memref<2x4xf32>', got 'memref<2x4xf32, strided<[8, 1]>>'}}
+      step.launch @kernels::@k(%x) into (%y) : (memref<2x4xf32, strided<[8, 1]>>) -> memref<2x4xf32>
+    }
+  }
+}

@@ -618,3 +618,72 @@ func.func @draw(%a: tensor<4x3x17xFLOAT>, %words: tensor<8xi32> {test.values = d
   %3 = nn.draw normal drawn %words : (tensor<8xi32>) -> tensor<17x5xFLOAT>
   return %1, %2, %3 : tensor<4x3x17xFLOAT>, tensor<4x3x17xFLOAT>, tensor<17x5xFLOAT>
 }
+
+// Ten windows of one tensor, of every second row, are read where they lie: multiplied and added up, and summed over their rows.
+// CHECK: @windows_in_place: {{[0-9]+}} kernels agree
+func.func @windows_in_place(%x: tensor<2x9x12x64xFLOAT>, %w: tensor<10x64xFLOAT>) -> (tensor<2x4x3x64xFLOAT>, tensor<1x1x1x64xFLOAT>, tensor<1x1x1x64xFLOAT>) {
+  %s0 = nn.slice %x [0, 0, 0, 0] to [2, 7, 7, 64] by [1, 2, 3, 1] : (tensor<2x9x12x64xFLOAT>) -> tensor<2x4x3x64xFLOAT>
+  %v0 = nn.slice %w [0, 0] to [1, 64] by [1, 1] : (tensor<10x64xFLOAT>) -> tensor<1x64xFLOAT>
+  %r0 = nn.reshape %v0 : (tensor<1x64xFLOAT>) -> tensor<1x1x1x64xFLOAT>
+  %b0 = nn.broadcast %r0 : (tensor<1x1x1x64xFLOAT>) -> tensor<2x4x3x64xFLOAT>
+  %m0 = nn.mul %s0, %b0 : tensor<2x4x3x64xFLOAT>
+  %s1 = nn.slice %x [0, 0, 1, 0] to [2, 7, 8, 64] by [1, 2, 3, 1] : (tensor<2x9x12x64xFLOAT>) -> tensor<2x4x3x64xFLOAT>
+  %v1 = nn.slice %w [1, 0] to [2, 64] by [1, 1] : (tensor<10x64xFLOAT>) -> tensor<1x64xFLOAT>
+  %r1 = nn.reshape %v1 : (tensor<1x64xFLOAT>) -> tensor<1x1x1x64xFLOAT>
+  %b1 = nn.broadcast %r1 : (tensor<1x1x1x64xFLOAT>) -> tensor<2x4x3x64xFLOAT>
+  %m1 = nn.mul %s1, %b1 : tensor<2x4x3x64xFLOAT>
+  %t1 = nn.add %m0, %m1 : tensor<2x4x3x64xFLOAT>
+  %s2 = nn.slice %x [0, 0, 2, 0] to [2, 7, 9, 64] by [1, 2, 3, 1] : (tensor<2x9x12x64xFLOAT>) -> tensor<2x4x3x64xFLOAT>
+  %v2 = nn.slice %w [2, 0] to [3, 64] by [1, 1] : (tensor<10x64xFLOAT>) -> tensor<1x64xFLOAT>
+  %r2 = nn.reshape %v2 : (tensor<1x64xFLOAT>) -> tensor<1x1x1x64xFLOAT>
+  %b2 = nn.broadcast %r2 : (tensor<1x1x1x64xFLOAT>) -> tensor<2x4x3x64xFLOAT>
+  %m2 = nn.mul %s2, %b2 : tensor<2x4x3x64xFLOAT>
+  %t2 = nn.add %t1, %m2 : tensor<2x4x3x64xFLOAT>
+  %s3 = nn.slice %x [0, 0, 3, 0] to [2, 7, 10, 64] by [1, 2, 3, 1] : (tensor<2x9x12x64xFLOAT>) -> tensor<2x4x3x64xFLOAT>
+  %v3 = nn.slice %w [3, 0] to [4, 64] by [1, 1] : (tensor<10x64xFLOAT>) -> tensor<1x64xFLOAT>
+  %r3 = nn.reshape %v3 : (tensor<1x64xFLOAT>) -> tensor<1x1x1x64xFLOAT>
+  %b3 = nn.broadcast %r3 : (tensor<1x1x1x64xFLOAT>) -> tensor<2x4x3x64xFLOAT>
+  %m3 = nn.mul %s3, %b3 : tensor<2x4x3x64xFLOAT>
+  %t3 = nn.add %t2, %m3 : tensor<2x4x3x64xFLOAT>
+  %s4 = nn.slice %x [0, 0, 4, 0] to [2, 7, 11, 64] by [1, 2, 3, 1] : (tensor<2x9x12x64xFLOAT>) -> tensor<2x4x3x64xFLOAT>
+  %v4 = nn.slice %w [4, 0] to [5, 64] by [1, 1] : (tensor<10x64xFLOAT>) -> tensor<1x64xFLOAT>
+  %r4 = nn.reshape %v4 : (tensor<1x64xFLOAT>) -> tensor<1x1x1x64xFLOAT>
+  %b4 = nn.broadcast %r4 : (tensor<1x1x1x64xFLOAT>) -> tensor<2x4x3x64xFLOAT>
+  %m4 = nn.mul %s4, %b4 : tensor<2x4x3x64xFLOAT>
+  %t4 = nn.add %t3, %m4 : tensor<2x4x3x64xFLOAT>
+  %s5 = nn.slice %x [0, 1, 0, 0] to [2, 8, 7, 64] by [1, 2, 3, 1] : (tensor<2x9x12x64xFLOAT>) -> tensor<2x4x3x64xFLOAT>
+  %v5 = nn.slice %w [5, 0] to [6, 64] by [1, 1] : (tensor<10x64xFLOAT>) -> tensor<1x64xFLOAT>
+  %r5 = nn.reshape %v5 : (tensor<1x64xFLOAT>) -> tensor<1x1x1x64xFLOAT>
+  %b5 = nn.broadcast %r5 : (tensor<1x1x1x64xFLOAT>) -> tensor<2x4x3x64xFLOAT>
+  %m5 = nn.mul %s5, %b5 : tensor<2x4x3x64xFLOAT>
+  %t5 = nn.add %t4, %m5 : tensor<2x4x3x64xFLOAT>
+  %s6 = nn.slice %x [0, 1, 1, 0] to [2, 8, 8, 64] by [1, 2, 3, 1] : (tensor<2x9x12x64xFLOAT>) -> tensor<2x4x3x64xFLOAT>
+  %v6 = nn.slice %w [6, 0] to [7, 64] by [1, 1] : (tensor<10x64xFLOAT>) -> tensor<1x64xFLOAT>
+  %r6 = nn.reshape %v6 : (tensor<1x64xFLOAT>) -> tensor<1x1x1x64xFLOAT>
+  %b6 = nn.broadcast %r6 : (tensor<1x1x1x64xFLOAT>) -> tensor<2x4x3x64xFLOAT>
+  %m6 = nn.mul %s6, %b6 : tensor<2x4x3x64xFLOAT>
+  %t6 = nn.add %t5, %m6 : tensor<2x4x3x64xFLOAT>
+  %s7 = nn.slice %x [0, 1, 2, 0] to [2, 8, 9, 64] by [1, 2, 3, 1] : (tensor<2x9x12x64xFLOAT>) -> tensor<2x4x3x64xFLOAT>
+  %v7 = nn.slice %w [7, 0] to [8, 64] by [1, 1] : (tensor<10x64xFLOAT>) -> tensor<1x64xFLOAT>
+  %r7 = nn.reshape %v7 : (tensor<1x64xFLOAT>) -> tensor<1x1x1x64xFLOAT>
+  %b7 = nn.broadcast %r7 : (tensor<1x1x1x64xFLOAT>) -> tensor<2x4x3x64xFLOAT>
+  %m7 = nn.mul %s7, %b7 : tensor<2x4x3x64xFLOAT>
+  %t7 = nn.add %t6, %m7 : tensor<2x4x3x64xFLOAT>
+  %s8 = nn.slice %x [0, 1, 3, 0] to [2, 8, 10, 64] by [1, 2, 3, 1] : (tensor<2x9x12x64xFLOAT>) -> tensor<2x4x3x64xFLOAT>
+  %v8 = nn.slice %w [8, 0] to [9, 64] by [1, 1] : (tensor<10x64xFLOAT>) -> tensor<1x64xFLOAT>
+  %r8 = nn.reshape %v8 : (tensor<1x64xFLOAT>) -> tensor<1x1x1x64xFLOAT>
+  %b8 = nn.broadcast %r8 : (tensor<1x1x1x64xFLOAT>) -> tensor<2x4x3x64xFLOAT>
+  %m8 = nn.mul %s8, %b8 : tensor<2x4x3x64xFLOAT>
+  %t8 = nn.add %t7, %m8 : tensor<2x4x3x64xFLOAT>
+  %s9 = nn.slice %x [0, 1, 4, 0] to [2, 8, 11, 64] by [1, 2, 3, 1] : (tensor<2x9x12x64xFLOAT>) -> tensor<2x4x3x64xFLOAT>
+  %v9 = nn.slice %w [9, 0] to [10, 64] by [1, 1] : (tensor<10x64xFLOAT>) -> tensor<1x64xFLOAT>
+  %r9 = nn.reshape %v9 : (tensor<1x64xFLOAT>) -> tensor<1x1x1x64xFLOAT>
+  %b9 = nn.broadcast %r9 : (tensor<1x1x1x64xFLOAT>) -> tensor<2x4x3x64xFLOAT>
+  %m9 = nn.mul %s9, %b9 : tensor<2x4x3x64xFLOAT>
+  %t9 = nn.add %t8, %m9 : tensor<2x4x3x64xFLOAT>
+  %p3 = nn.mul %s3, %t9 : tensor<2x4x3x64xFLOAT>
+  %q3 = nn.reduce_sum %p3 [0, 1, 2] : (tensor<2x4x3x64xFLOAT>) -> tensor<1x1x1x64xFLOAT>
+  %p7 = nn.mul %s7, %t9 : tensor<2x4x3x64xFLOAT>
+  %q7 = nn.reduce_sum %p7 [0, 1, 2] : (tensor<2x4x3x64xFLOAT>) -> tensor<1x1x1x64xFLOAT>
+  return %t9, %q3, %q7 : tensor<2x4x3x64xFLOAT>, tensor<1x1x1x64xFLOAT>, tensor<1x1x1x64xFLOAT>
+}

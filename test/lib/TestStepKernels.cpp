@@ -7,7 +7,9 @@
 #include "TestPasses.h"
 
 #include "codegen/Passes.h"
+#include "codegen/kernels/KernelFunction.h"
 #include "codegen/kernels/LoopNest.h"
+#include "codegen/step/View.h"
 
 #include <chrono>
 #include <cmath>
@@ -87,6 +89,9 @@ public:
 
 private:
   LogicalResult launch(step::CallOp op);
+  /// Where an input of a kernel lies: one that is read in place, in what it is
+  /// a slice of.
+  char *addressOf(Value input);
   LogicalResult checkInPlace(step::CallOp op,
                              const std::vector<Bytes> &expected);
   llvm::Error runItems(step::CallOp op, std::vector<Bytes> &outputs,
@@ -235,11 +240,21 @@ FailureOr<SmallVector<Bytes>> Run::function(StringRef name,
   return results;
 }
 
+char *Run::addressOf(Value input) {
+  auto slice = input.getDefiningOp<nn::SliceOp>();
+  if (!kernels::isReadInPlace(slice))
+    return values[input].data();
+  step::View view =
+      step::View::contiguous({}, 0, slice.getInput().getType())
+          .slice(slice.getStarts(), slice.getLimits(), slice.getStrides());
+  return values[slice.getInput()].data() + view.offset;
+}
+
 llvm::Error Run::runItems(step::CallOp op, std::vector<Bytes> &outputs,
                           int64_t begin, int64_t end, bool falling) {
   std::vector<void *> arguments;
   for (Value input : op.getInputs())
-    arguments.push_back(values[input].data());
+    arguments.push_back(addressOf(input));
   for (Bytes &output : outputs)
     arguments.push_back(output.data());
   return program.run(symbolOf(op), std::move(arguments), begin, end, falling);
@@ -286,13 +301,11 @@ LogicalResult Run::checkInPlace(step::CallOp op,
     for (size_t input = 0; input < op.getInputs().size(); ++input) {
       if (!kernels::mayLieInPlace(*nest, function.getArgument(input), output))
         continue;
-      std::vector<Bytes> read, own = expected;
+      std::vector<Bytes> own = expected;
       own[output] = values.lookup(op.getInputs()[input]);
-      for (Value value : op.getInputs())
-        read.push_back(values.lookup(value));
       std::vector<void *> all;
-      for (Bytes &bytes : read)
-        all.push_back(bytes.data());
+      for (Value value : op.getInputs())
+        all.push_back(addressOf(value));
       for (Bytes &bytes : own)
         all.push_back(bytes.data());
       all[input] = own[output].data();

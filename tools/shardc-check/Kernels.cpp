@@ -238,11 +238,16 @@ void checkLaunch(const plan::Plan &plan, const plan::Entry &entry,
     const plan::Tensor &tensor = i < launch.inputs_size()
                                      ? launch.inputs(i)
                                      : launch.outputs(i - launch.inputs_size());
-    int64_t bytes = product(tensor.shape()) * bytesOf(tensor.dtype());
-    if (!isContiguous(tensor) || bytes != kernel.argument_bytes(i))
+    auto strides = kernel.strides().find(uint32_t(i));
+    bool lies =
+        strides == kernel.strides().end()
+            ? isContiguous(tensor)
+            : std::ranges::equal(tensor.strides(), strides->second.strides());
+    int64_t bytes = placesOf(tensor).reach() + bytesOf(tensor.dtype());
+    if (!lies || bytes != kernel.argument_bytes(i))
       findings.add(where, "operand ", i, " has ", bytes,
-                   isContiguous(tensor) ? "" : " scattered", " bytes, kernel ",
-                   kernel.symbol(), " takes ", kernel.argument_bytes(i));
+                   lies ? "" : " scattered", " bytes, kernel ", kernel.symbol(),
+                   " takes ", kernel.argument_bytes(i));
   }
   if (where.find(kernel.symbol()) == where.npos)
     findings.add(where, "launches kernel ", kernel.symbol());
