@@ -6,6 +6,8 @@
 #include "runtime/base/Text.h"
 #include "tools/shardc-diff/Diff.h"
 
+#include <google/protobuf/util/message_differencer.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -261,7 +263,8 @@ Difference diffPlans(const plan::Plan &a, const std::string &first,
                             textOf(more < 0 ? -more : more), ")")});
   }
   Difference result;
-  if (a.SerializeAsString() == b.SerializeAsString()) {
+  // Bytes would not do: a map's entries are written in any order.
+  if (google::protobuf::util::MessageDifferencer::Equals(a, b)) {
     result.text = "the plans are the same\n";
     return result;
   }
