@@ -109,9 +109,10 @@ class ShardcCkpt(ToolTest):
 
     def test_export_to_hf(self):
         os.mkdir(self.path("like"))
-        for name in ("config.json", "tokenizer.json", "model.safetensors", "a.index.json"):
+        for name in ("config.json", "tokenizer.json", "a.index.json"):
             with open(self.path("like/" + name), "w") as file:
                 file.write(name)
+        shutil.copy(self.path("final"), self.path("like/model.safetensors"))
         words = ("export", self.runs, "--to", "hf", "-o")
         self.works(CKPT, *words, self.path("one"), "--like", self.path("like"))
         self.assertEqual(
@@ -128,11 +129,44 @@ class ShardcCkpt(ToolTest):
         for name, file in index["weight_map"].items():
             self.assertEqual(tensors(self.path("many/" + file))[name], expected[name])
         self.assertGreater(len(set(index["weight_map"].values())), 2)
+        # What an earlier export left with other files is no part of this one.
+        self.works(CKPT, *words, self.path("many"))
+        self.assertEqual(os.listdir(self.path("many")), ["model.safetensors"])
+        self.works(CKPT, *words, self.path("many"), "--shard-size", "10KB")
+        self.assertEqual(
+            set(os.listdir(self.path("many"))),
+            {"model.safetensors.index.json", *index["weight_map"].values()},
+        )
         # A trainer takes both.
         for folder in ("one", "many"):
             again = ("--weights", self.path(folder), "--steps", 0)
             self.works(self.trainer, *self.data, *again, "--export-safetensors", self.path("again"))
             self.assertEqual(tensors(self.path("again")), expected)
+
+    def test_names_that_the_original_lacks(self):
+        def like(names):
+            header = {n: {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]} for n in names}
+            text = json.dumps(header).encode()
+            with open(self.path("original/model.safetensors"), "wb") as file:
+                file.write(struct.pack("<Q", len(text)) + text)
+
+        os.mkdir(self.path("original"))
+        words = ("export", self.runs, "--to", "hf", "-o", self.path("named"))
+        words += ("--like", self.path("original"))
+        names = list(tensors(self.path("final")))
+        like(names)
+        self.assertEqual(run(CKPT, *words).err, "")
+        like([*names, "head.weight"])
+        result = run(CKPT, *words)
+        self.assertEqual(result.code, 0)
+        self.assertRegex(
+            result.err,
+            rf"^shardc-ckpt: warning: 1 of the {len(names) + 1} tensors of .*original are not in the "
+            rf"checkpoint, the first is head.weight, while that has {min(names)}; from_pretrained "
+            r"draws them anew\n$",
+        )
+        like(["module." + name for name in names])
+        self.assertIn(f"the first is module.{min(names)}", self.fails(*words))
 
     def test_export_to_dcp(self):
         words = ("export", self.runs, "--to", "dcp", "-o", self.path("dcp"), "--shard-size", "8KB")

@@ -2,6 +2,7 @@
 #include "runtime/TrainerFile.h"
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
+#include "runtime/base/Printable.h"
 #include "runtime/checkpoint/Chunks.h"
 #include "runtime/checkpoint/StoredCheckpoint.h"
 #include "runtime/files/FileUses.h"
@@ -16,6 +17,8 @@
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
 
 namespace shardc::runtime {
 
@@ -79,6 +82,57 @@ static std::string hfHeader(const StoredTensors &tensors,
   return safetensorsHeader(entries);
 }
 
+/// Removes what an earlier export with other files left in a folder: readers
+/// would take it for a part of this one.
+static void removeEarlier(const std::string &folder, const std::regex &names,
+                          const std::set<std::string> &written) {
+  std::error_code error;
+  std::vector<fs::path> earlier;
+  for (const auto &each : fs::directory_iterator(folder, error)) {
+    std::string name = each.path().filename().string();
+    if (std::regex_match(name, names) && !written.contains(name))
+      earlier.push_back(each.path());
+  }
+  for (const fs::path &path : earlier)
+    if (!error)
+      fs::remove(path, error);
+  if (error)
+    fail("cannot remove what an earlier export left in ", folder, ": ",
+         error.message());
+}
+
+/// from_pretrained draws anew what it does not find, which nobody wants of a
+/// model that was trained: compares names with those of the folder's own.
+static void compareNames(const StoredTensors &tensors,
+                         const std::string &like) {
+  std::vector<std::string> missing;
+  size_t all = 0;
+  std::error_code error; // one that cannot be read is told of by who copies it
+  for (const auto &each : fs::directory_iterator(like, error)) {
+    if (each.path().extension() != ".safetensors" || !each.is_regular_file())
+      continue;
+    const std::string path = each.path().string();
+    for (const auto &[name, entry] :
+         readSafetensorsHeader(Descriptor::openForReading(path), path)) {
+      ++all;
+      if (!tensors.has(name))
+        missing.push_back(name);
+    }
+  }
+  if (missing.empty())
+    return;
+  const std::string text =
+      concat(missing.size(), " of the ", all, " tensors of ", like,
+             " are not in the checkpoint, the first is ", missing.front(),
+             ", while that has ", tensors.keys().front());
+  if (missing.size() == all)
+    fail("--like: ", text, "; choose the folder that the model was made from");
+  std::fprintf(stderr,
+               "shardc-ckpt: warning: %s; from_pretrained draws them "
+               "anew\n",
+               printable(text).c_str());
+}
+
 /// As transformers' save_pretrained names them: model.safetensors, or
 /// model-00001-of-00002.safetensors with an index.
 static void exportHf(const StoredCheckpoint &checkpoint,
@@ -87,6 +141,8 @@ static void exportHf(const StoredCheckpoint &checkpoint,
   std::error_code error;
   if (options.like && !fs::is_directory(*options.like, error))
     fail("--like ", *options.like, " is no folder");
+  if (options.like)
+    compareNames(tensors, *options.like);
   fs::create_directories(options.output, error);
   if (error)
     fail("cannot make the folder ", options.output, ": ", error.message());
@@ -110,6 +166,7 @@ static void exportHf(const StoredCheckpoint &checkpoint,
   auto shards = shardsOf(tensors, options.shardBytes);
   nlohmann::ordered_json index;
   uint64_t total = 0;
+  std::set<std::string> written;
   for (size_t i = 0; i < shards.size(); ++i) {
     char name[64] = "model.safetensors";
     if (shards.size() > 1)
@@ -117,6 +174,7 @@ static void exportHf(const StoredCheckpoint &checkpoint,
                     i + 1, shards.size());
     writeShard(tensors, shards[i], options.output + "/" + name,
                hfHeader(tensors, shards[i]));
+    written.insert(name);
     for (const std::string &key : shards[i]) {
       index["weight_map"][key] = name;
       total += bytesOf(tensors, key);
@@ -125,10 +183,15 @@ static void exportHf(const StoredCheckpoint &checkpoint,
   if (shards.size() > 1) {
     index["metadata"]["total_size"] = total;
     std::string text = index.dump(2) + "\n";
-    OutputFile file(options.output + "/model.safetensors.index.json");
+    const std::string name = "model.safetensors.index.json";
+    OutputFile file(options.output + "/" + name);
     file.write(text.data(), text.size());
     file.commit();
+    written.insert(name);
   }
+  static const std::regex names(
+      R"(model(-\d+-of-\d+)?\.safetensors(\.index\.json)?)");
+  removeEarlier(options.output, names, written);
   print(concat(options.output, ": ", tensors.keys().size(), " tensors in ",
                shards.size(), shards.size() == 1 ? " file\n" : " files\n"));
 }
@@ -161,6 +224,7 @@ static void exportDcp(const StoredCheckpoint &checkpoint,
     if (error)
       fail("cannot make the folder ", folder, ": ", error.message());
     auto shards = shardsOf(tensors, options.shardBytes);
+    std::set<std::string> written;
     for (size_t i = 0; i < shards.size(); ++i) {
       char name[64];
       std::snprintf(name, sizeof(name),
@@ -168,8 +232,11 @@ static void exportDcp(const StoredCheckpoint &checkpoint,
                     shards.size());
       writeShard(tensors, shards[i], folder + "/" + name,
                  dcpHeader(tensors, shards[i]));
+      written.insert(name);
       count += shards[i].size();
     }
+    static const std::regex names(R"(shard-\d+-model-\d+-of-\d+\.safetensors)");
+    removeEarlier(folder, names, written);
     files += shards.size();
   }
   print(concat(options.output, ": ", count, " tensors in ", files, " files\n"));
