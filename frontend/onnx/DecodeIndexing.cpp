@@ -160,20 +160,12 @@ FailureOr<Operand> stopAtPadding(NodeContext &context, const Operand &rows) {
     return rows;
   // embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, ...);
   // PyTorch counts a padding_idx from the end before it gets here.
-  auto argument = [&](size_t position, StringRef keyword) -> StringRef {
-    if (position < call.arguments.size())
-      return call.arguments[position];
-    for (const auto &[key, value] : call.keywords)
-      if (key == keyword)
-        return value;
-    return {};
-  };
-  if (argument(3, "scale_grad_by_freq") == "True")
+  if (call.argument(3, "scale_grad_by_freq") == "True")
     return context.error("an embedding with scale_grad_by_freq is not "
                          "supported: its gradient is divided by how often an "
                          "id occurs");
   int64_t padding = -1;
-  if (argument(2, "padding_idx").getAsInteger(10, padding) || padding < 0)
+  if (call.argument(2, "padding_idx").getAsInteger(10, padding) || padding < 0)
     return rows;
   Emitter &emit = context.emit;
   Operand index = asIndex(emit, ids);

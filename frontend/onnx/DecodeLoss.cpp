@@ -2,6 +2,7 @@
 // 1 / valid labels of this batch, or 1. What a node asked for stands in the
 // attribute nn.reduction: numbers do not tell a mean over one label from a sum.
 #include "frontend/onnx/Decoder.h"
+#include "frontend/onnx/FxCall.h"
 
 using namespace mlir;
 using namespace shardc;
@@ -14,20 +15,43 @@ struct LossNode {
   Operand scores, labels;
   std::optional<int64_t> ignoreIndex;
   StringRef reduction;
+  /// Of each label, how much goes to all classes alike.
+  double smoothing = 0;
 };
+
+/// PyTorch's exporter leaves the last argument of cross_entropy_loss(self,
+/// target, weight, reduction, ignore_index, label_smoothing) out of the node.
+FailureOr<double> smoothingOf(NodeContext &context) {
+  FxCall call = fxCall(*context.node.proto);
+  if (!call.target.starts_with("torch.ops.aten.cross_entropy_loss."))
+    return 0;
+  StringRef text = call.argument(5, "label_smoothing");
+  double smoothing = 0;
+  if (!text.empty() &&
+      (text.getAsDouble(smoothing) || !(smoothing >= 0) || smoothing > 1))
+    return context.error("expects the label_smoothing of its metadata to be a "
+                         "number from 0 to 1, got '" +
+                         text + "'");
+  return smoothing;
+}
 
 FailureOr<LossNode> lossNode(NodeContext &context) {
   Operand scores = context.input(0), labels = context.input(1);
-  if (failed(context.expectFloat(0)))
+  FailureOr<double> smoothing = smoothingOf(context);
+  if (failed(smoothing) || failed(context.expectFloat(0)))
     return failure();
   if (scores.rank() < 2 || labels.isFloat() ||
       labels.rank() != scores.rank() - 1)
     return context.error(
-        "expects scores [N, C, ...] and integer labels [N, ...]");
+        "expects scores [N, C, ...] and integer labels [N, ...], got " +
+        shapeText(scores.shape()) + " and " + typeName(labels.elementType()) +
+        " " + shapeText(labels.shape()) +
+        "; probabilities as labels are -sum(p * log_softmax(scores))");
   Shape permutation = llvm::to_vector(llvm::seq<int64_t>(0, scores.rank()));
   permutation.erase(permutation.begin() + 1);
   permutation.push_back(1);
   LossNode loss;
+  loss.smoothing = *smoothing;
   loss.scores = context.emit.transpose(scores, permutation);
   loss.labels =
       labels.elementType().isInteger(32)
@@ -74,6 +98,26 @@ Operand validLabels(Emitter &emit, const LossNode &loss) {
                       constantLike(emit, loss.labels, *loss.ignoreIndex));
 }
 
+/// (1 - s) losses + s mean(-w log p) over all classes, where the label counts:
+/// torch's aten::cross_entropy_loss_label_smoothing. `perClass`: w, if there are
+/// weights.
+Operand smoothed(Emitter &emit, const LossNode &loss,
+                 const Operand &logProbabilities, const Operand &perClass,
+                 const Operand &valid, const Operand &losses) {
+  const Type element = logProbabilities.elementType();
+  Operand all = perClass ? emit.binary<nn::MulOp>(logProbabilities, perClass)
+                         : logProbabilities;
+  all = emit.reshape(
+      emit.reduce<nn::ReduceMeanOp>(all, {logProbabilities.rank() - 1}),
+      Shape(losses.shape()));
+  Operand uniform =
+      emit.binary<nn::MulOp>(emit.binary<nn::MulOp>(all, valid),
+                             emit.scalar(element, -loss.smoothing));
+  return emit.binary<nn::AddOp>(
+      emit.binary<nn::MulOp>(losses, emit.scalar(element, 1 - loss.smoothing)),
+      uniform);
+}
+
 /// The loss of log probabilities, label by label, with the weights of the
 /// classes if there are any.
 LogicalResult likelihoodLoss(NodeContext &context, const LossNode &loss,
@@ -91,22 +135,25 @@ LogicalResult likelihoodLoss(NodeContext &context, const LossNode &loss,
       emit.emit<nn::GatherNdOp>(emit.typeOf(safe.shape(), element),
                                 {logProbabilities, emit.reshape(safe, tuples)},
                                 {emit.named("batch_dims", safe.rank())});
-  Operand weight = emit.cast(valid, element);
+  Operand weight = emit.cast(valid, element), perClass;
   if (context.has(2)) {
     if (context.input(2).shape() !=
             ArrayRef<int64_t>{logProbabilities.shape().back()} ||
         context.input(2).elementType() != stored)
       return context.error(
           "expects one weight of the scores' type for each class");
-    Operand ofClass =
-        emit.emit<nn::GatherOp>(emit.typeOf(safe.shape(), element),
-                                {emit.cast(context.input(2), element), safe},
-                                {emit.named("axis", int64_t(0))});
+    perClass = emit.cast(context.input(2), element);
+    Operand ofClass = emit.emit<nn::GatherOp>(
+        emit.typeOf(safe.shape(), element), {perClass, safe},
+        {emit.named("axis", int64_t(0))});
     weight = emit.binary<nn::MulOp>(weight, ofClass);
   }
   Emitter::OneRounding one(emit);
   Operand losses = emit.unary<nn::NegOp>(picked);
   Operand result = emit.binary<nn::MulOp>(losses, weight);
+  if (loss.smoothing > 0)
+    result = smoothed(emit, loss, logProbabilities, perClass,
+                      emit.cast(valid, element), result);
   // Weights of 1 fold away, and so does a sum of one loss.
   if (loss.reduction == "sum")
     for (const Operand &each : {losses, result})
@@ -145,7 +192,7 @@ LogicalResult softmaxCrossEntropyLoss(NodeContext &context) {
     context.set(1, emit.transpose(emit.unary<nn::LogSoftmaxOp>(loss->scores),
                                   permutation));
   }
-  if (context.has(2) || loss->reduction == "none")
+  if (context.has(2) || loss->smoothing > 0 || loss->reduction == "none")
     return likelihoodLoss(context, *loss,
                           emit.unary<nn::LogSoftmaxOp>(loss->scores));
   Operand scale = emit.scalar(element, 1);

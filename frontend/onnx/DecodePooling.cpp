@@ -1,6 +1,7 @@
 // Pools: what the taps of a window become together. Channels are last
 // meanwhile, as in convolutions.
 #include "frontend/onnx/Extremes.h"
+#include "frontend/onnx/FxCall.h"
 #include "frontend/onnx/Windows.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -185,15 +186,33 @@ Shape spatialDims(const Operand &input) {
   return llvm::to_vector(llvm::seq<int64_t>(2, input.rank()));
 }
 
+/// What PyTorch divides the sum of each window by, where a model says so; none:
+/// the count of its elements. Its exporter leaves that out of the node.
+std::optional<int64_t> divisorOf(const NodeContext &context, size_t dims) {
+  // avg_pool2d(self, kernel_size, stride, padding, ceil_mode,
+  // count_include_pad, divisor_override).
+  FxCall call = fxCall(*context.node.proto);
+  int64_t divisor;
+  if (!call.target.starts_with(
+          ("torch.ops.aten.avg_pool" + Twine(dims) + "d").str()) ||
+      call.argument(6, "divisor_override").getAsInteger(10, divisor))
+    return std::nullopt;
+  return divisor;
+}
+
 LogicalResult averagePool(NodeContext &context) {
   FailureOr<Windows> windows = poolOf(context);
   if (failed(windows) || failed(context.expectFloat(0)))
     return failure();
   Emitter &emit = context.emit;
+  std::optional<int64_t> divisor = divisorOf(context, windows->dims());
+  if (divisor == 0)
+    return context.error("was made from a pool with the divisor_override 0");
   bool isWhole =
       windows->kernel == windows->input &&
       llvm::all_of(windows->output, [](int64_t n) { return n == 1; });
-  if (isWhole && llvm::all_of(windows->low, [](int64_t n) { return n == 0; }) &&
+  if (!divisor && isWhole &&
+      llvm::all_of(windows->low, [](int64_t n) { return n == 0; }) &&
       llvm::all_of(windows->high, [](int64_t n) { return n == 0; })) {
     context.set(0, emit.reduce<nn::ReduceMeanOp>(
                        context.input(0), spatialDims(context.input(0))));
@@ -205,8 +224,9 @@ LogicalResult averagePool(NodeContext &context) {
             emit.scalar(element, 0));
   Operand mean = emit.binary<nn::DivOp>(
       sumOfTaps(emit, *windows, taps),
-      countsOf(emit, *windows, element,
-               context.intAttribute("count_include_pad", 0) != 0));
+      divisor ? emit.scalar(element, double(*divisor))
+              : countsOf(emit, *windows, element,
+                         context.intAttribute("count_include_pad", 0) != 0));
   context.set(0, one.result(channelsFirst(emit, mean)));
   return success();
 }

@@ -89,6 +89,15 @@ FxCall fxCall(const ::onnx::NodeProto &node) {
   return parseFxCall(metadata(node, "pkg.torch.onnx.fx_node"));
 }
 
+StringRef FxCall::argument(size_t position, StringRef keyword) const {
+  if (position < arguments.size())
+    return arguments[position];
+  for (const auto &[key, value] : keywords)
+    if (key == keyword)
+      return value;
+  return {};
+}
+
 std::vector<StringRef> FxCall::values() const {
   std::vector<StringRef> result;
   auto collect = [&](StringRef text) {

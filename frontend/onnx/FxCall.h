@@ -26,6 +26,9 @@ struct FxCall {
   llvm::StringRef result;
 
   explicit operator bool() const { return !target.empty(); }
+  /// Text of a parameter that is given by its position or by its keyword; empty:
+  /// by neither.
+  llvm::StringRef argument(size_t position, llvm::StringRef keyword) const;
   /// Names of the values among the arguments, also within lists, in order and
   /// as often as they are there; without percent signs.
   std::vector<llvm::StringRef> values() const;

@@ -1,6 +1,6 @@
 """What PyTorch's exporter writes that ONNX does not allow, taken as PyTorch meant it."""
 from exporter_metadata import ParameterTest, X, call, constant, dynamo
-from onnx_writer import FLOAT, ints, node, value
+from onnx_writer import FLOAT, INT64, ints, node, value
 
 
 class Slips(ParameterTest):
@@ -21,6 +21,48 @@ class Slips(ParameterTest):
         module = self.imported(self.squeezed("squeeze.dim"))
         self.assertIn('tensor<2x4xf32> {nn.name = "y"}', module)
         self.refused(self.squeezed("reshape.default"), "expects dim 1 to be 1, got 4")
+
+    def entropy(self, smoothing):
+        told = ["%x", "%labels", "None", "1", "-100", smoothing]
+        nodes = [
+            call("Mul", ["x", "scale"], "m", "layers.0", "mul.Tensor", "%x", "%scale"),
+            call(
+                "SoftmaxCrossEntropyLoss",
+                ["m", "labels"],
+                "loss",
+                "",
+                "cross_entropy_loss.default",
+                *told,
+            ),
+        ]
+        labels = value("labels", INT64, ["batch"])
+        output = value("loss", FLOAT, [])
+        return dynamo(nodes, ["scale"], [constant("scale", (4,))], [X, labels], output)
+
+    def test_label_smoothing_is_that_of_the_call(self):
+        self.assertIn("nn.log_softmax", self.imported(self.entropy("0.25")))
+        self.assertNotIn("nn.log_softmax", self.imported(self.entropy("0.0")))
+        for wrong in ("1.5", "%smoothing", "nan"):
+            self.refused(
+                self.entropy(wrong),
+                f"expects the label_smoothing of its metadata to be a number from 0 to 1, got '{wrong}'",
+            )
+
+    def pooled(self, *told):
+        image = value("x", FLOAT, ["batch", 2, 4, 4])
+        target = "avg_pool2d.default"
+        nodes = [
+            call("Mul", ["x", "scale"], "m", "layers.0", "mul.Tensor", "%x", "%scale"),
+            call("AveragePool", ["m"], "y", "", target, *told, kernel_shape=[4, 4]),
+        ]
+        given = [constant("scale", (4,))]
+        return dynamo(nodes, ["scale"], given, [image], value("y", FLOAT, ["batch", 2, 1, 1]))
+
+    def test_what_a_pool_divides_by(self):
+        told = ["%m", "[4, 4]", "[]", "[0, 0]", "False", "True"]
+        self.assertIn("dense<5.000000e+00>", self.imported(self.pooled(*told, "5")))
+        self.assertIn("nn.reduce_mean", self.imported(self.pooled(*told, "None")))
+        self.refused(self.pooled(*told, "0"), "made from a pool with the divisor_override 0")
 
     def convolved(self, bias):
         """bias: what the zeros [4, 2] go through."""

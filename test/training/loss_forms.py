@@ -11,7 +11,7 @@ IGNORED = -1  # the label that some forms leave out
 WEIGHTS = np.array([0.5, 2, 1, 0.25, 1.5], np.float32)  # of the classes
 
 
-def cross_entropy(scores, labels, ignored=None, weights=None, reduction="mean"):
+def cross_entropy(scores, labels, ignored=None, weights=None, reduction="mean", smoothing=0):
     """Of scores [..., C] and labels [...]: the loss and its gradient."""
     z, y = scores.reshape(-1, scores.shape[-1]), labels.reshape(-1)
     valid = np.ones(y.shape, bool) if ignored is None else y != ignored
@@ -24,6 +24,13 @@ def cross_entropy(scores, labels, ignored=None, weights=None, reduction="mean"):
     slope = probability.copy()
     slope[rows, target] -= 1
     slope *= weight[:, None]
+    if smoothing:  # of each label so much goes to all classes alike
+        classes = scores.shape[-1]
+        each = np.ones(classes) if weights is None else weights.astype(np.float64)
+        alike = -(np.log(probability) * each).mean(-1) * valid
+        losses = (1 - smoothing) * losses + smoothing * alike
+        uniform = (probability * each.sum() - each) / classes * valid[:, None]
+        slope = (1 - smoothing) * slope + smoothing * uniform
     divisor = {"mean": weight.sum(), "sum": 1, "rows": len(y)}[reduction]
     return losses.sum() / divisor, (slope / divisor).reshape(scores.shape)
 
@@ -62,6 +69,24 @@ def entropy(reduction, output="loss", ignored=None, weights=False, labels="y", s
         reduction=reduction,
         **ignore,
     )
+
+
+def field(number, content):
+    """Of a message: content with a length, below 2^14."""
+    size = len(content)
+    length = [size] if size < 128 else [size % 128 + 128, size // 128]
+    return bytes([number * 8 + 2, *length]) + content
+
+
+def smoothed(entropy, smoothing):
+    """As torch's dynamo exporter writes it: the node's metadata (metadata_props, 9) alone tells."""
+    call = (
+        "%loss : [num_users=1] = call_function[target=torch.ops.aten.cross_entropy_loss.default]"
+        f"(args = (%z, %y, None, 1, -100, {smoothing}), kwargs = {{}})"
+    )
+    told = field(1, b"pkg.torch.onnx.fx_node") + field(2, call.encode())
+    entropy.MergeFromString(field(9, told))
+    return [entropy]
 
 
 def likelihood(reduction, ignored=None):
@@ -121,6 +146,11 @@ FORMS = {
                          constants={"weights": WEIGHTS}, says=OUTPUT, reduction="sum"),
     "weighted-mean": Form([entropy("mean", weights=True)], own("mean", weights=WEIGHTS), False,
                           constants={"weights": WEIGHTS}, says=OUTPUT, reduction="mean"),
+    "smoothed-mean": Form(smoothed(entropy("mean"), 0.25), own("mean", smoothing=0.25), False,
+                          says=OUTPUT, reduction="mean"),
+    "smoothed-sum": Form(smoothed(entropy("sum", ignored=IGNORED, weights=True), 0.125),
+                         own("sum", ignored=IGNORED, weights=WEIGHTS, smoothing=0.125), True,
+                         constants={"weights": WEIGHTS}, ignored=3, says=OUTPUT, reduction="sum"),
     "none-then-mean": Form([entropy("none", "l"), node("ReduceMean", ["l"], "loss", keepdims=0)],
                            own("rows"), False, says=OUTPUT, reduction="mean"),
     "none-then-sum": Form([entropy("none", "l"), node("ReduceSum", ["l"], "loss", keepdims=0)],
