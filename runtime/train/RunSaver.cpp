@@ -60,8 +60,16 @@ std::optional<RunSaver::Saved> RunSaver::advance() {
     fail(what, "; there is no older checkpoint in ", folder.where());
   if (++failures >= mostFailures)
     fail(what, "; it is the ", mostFailures, "rd save in a row that failed");
-  saved.warning = what + "; the run goes on, older checkpoints stand";
+  if (before.step == endStep)
+    failureAtEnd = what;
+  else
+    saved.warning = what + "; the run goes on, older checkpoints stand";
   return saved;
+}
+
+void RunSaver::requireSaved() const {
+  if (!failureAtEnd.empty())
+    fail(failureAtEnd, "; the run ends there, older checkpoints stand");
 }
 
 } // namespace shardc::runtime

@@ -48,6 +48,10 @@ public:
   }
   /// The last step that there is a checkpoint of this run of.
   std::optional<int64_t> lastSaved() const { return savedStep; }
+  /// A save of the step that the run ends at is no warning where it fails.
+  void endAt(int64_t step) { endStep = step; }
+  /// Throws an Error where the step that the run ends at could not be saved.
+  void requireSaved() const;
 
   /// What checkpoints from now on say of MLflow: of the one that leads.
   void noteMlflowRun(std::string id) { manifest.mlflowRun = std::move(id); }
@@ -82,7 +86,8 @@ private:
   Progress before; // where the run was saved last, or begun
   double clock;
   double waited = 0, longestWait = 0; // of this save
-  std::optional<int64_t> savedStep;
+  std::optional<int64_t> savedStep, endStep;
+  std::string failureAtEnd;
   int failures = 0;
 };
 

@@ -194,6 +194,7 @@ Stop RankLoop::operator()() {
   int64_t done = first;
   int64_t epochs = order.begin(cursor).epoch;
   Stop stop;
+  bool isOutOfTime = false;
   for (; done < steps; ++done) {
     int64_t epochsBefore = std::exchange(epochs, order.begin(cursor).epoch);
     // The run that was saved has evaluated before it was.
@@ -211,10 +212,18 @@ Stop RankLoop::operator()() {
     dataSecondsBefore = batches->seconds();
     Agreement next = beginStep(done);
     stop = next.stop;
+    // Nothing would be there to go on from: the run ends as it is.
+    isOutOfTime = stop.timeLimit && !stop.signal && !saver;
+    if (isOutOfTime) {
+      stop = {};
+      break;
+    }
     if (saver && saver->isActive() && next.isReady)
       advanceSave();
     if (saver && (next.saves || stop) && !saver->hasSaved(done)) {
       double saving = monotonicSeconds();
+      if (stop)
+        saver->endAt(done);
       save(done);
       begin += monotonicSeconds() - saving; // no part of the step
     }
@@ -234,10 +243,13 @@ Stop RankLoop::operator()() {
   if (!stop) {
     if (run.evalData && !run.evalData->lacksLabels() && evaluatedLast != done)
       evaluate(done);
-    if (leads() && !stopText().empty())
+    if (leads() && (isOutOfTime || !stopText().empty()))
       run.metrics.terminal().line(
-          concat("stopped after step ", done, " by ", stopText()));
+          concat("stopped after step ", done, " by ",
+                 isOutOfTime ? "--time-limit" : stopText()));
     // A run that goes on from its last step may have evaluated that first now.
+    if (saver)
+      saver->endAt(done);
     if (saver && (isBest || !saver->hasSaved(done)))
       save(done);
   }
@@ -257,6 +269,8 @@ Stop RankLoop::operator()() {
   std::vector<RankRecord> records = gatherRecords(*rank, traffic);
   if (leads())
     finish(records, done - first, bool(stop));
+  if (saver)
+    saver->requireSaved();
   return stop;
 }
 
@@ -435,9 +449,20 @@ void RankLoop::evaluate(int64_t stepsDone) {
   batches->forget();
   double begin = monotonicSeconds();
   EvaluationResult result = (*evaluation)();
-  if (!std::isfinite(result.loss))
+  if (!std::isfinite(result.loss)) {
+    // What was trained is not lost with it.
+    if (saver && !saver->hasSaved(stepsDone))
+      save(stepsDone);
+    if (saver)
+      finishSave();
+    if (stepsDone == run.settings.steps)
+      exportParameters(run, *rank);
     fail("the loss of the evaluation after step ", stepsDone, " is ",
-         numberText(result.loss), "; ", exportedText(run));
+         numberText(result.loss),
+         "; look for numbers that are not finite in --eval-data; ",
+         saver && saver->lastSaved() == stepsDone ? "the step is saved, " : "",
+         exportedText(run));
+  }
   evaluatedLast = stepsDone;
   evalLoss = result.loss;
   isBest = watch.take(stepsDone, result);

@@ -136,7 +136,8 @@ class TrainerHtml(ToolTest):
         flags = ("--html", self.path("run.html"))
         self.train(*flags, "--lr", "1e30", steps=50, code=1)
         self.assertEqual(self.shown()["status"], "failed")
-        self.train(*flags, "--time-limit", "0.3", steps=10**6)
+        saved = ("--checkpoint-dir", self.path("t"))
+        self.train(*flags, *saved, "--time-limit", "0.3", steps=10**6)
         self.assertEqual(self.shown()["status"], "stopped")
         process = subprocess.Popen(
             [*self.words(10**6), *flags, "--checkpoint-dir", self.path("s")]

@@ -232,6 +232,7 @@ class TrainerMLflow(MLflowTest):
         self.assertIn("is nan", result.stderr)
         self.assertEqual(self.only_run()["info"]["status"], "FAILED")
         flags = ("--time-limit", "0.3", "--metrics", self.path("m.jsonl"))
+        flags += ("--checkpoint-dir", self.path("c"))
         self.train(port, *flags, steps=10**6, RUN_ID=self.only_run()["info"]["run_id"])
         self.assertEqual(self.only_run()["info"]["status"], "KILLED")
 

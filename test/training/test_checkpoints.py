@@ -218,6 +218,37 @@ class Checkpoints(CheckpointTest):
         self.assertGreater(last, step)
         self.assertIn(f"stopped by --time-limit; step {last} is saved", result.stderr)
 
+    def test_without_checkpoints_a_time_limit_is_the_end(self):
+        out = self.path("out.safetensors")
+        flags = ("--time-limit", "0.3s", "--export-safetensors", out)
+        result = command(*self.words(self.compile(), *flags, steps=10**7))
+        self.assertEqual(result.stderr, "")
+        self.assertRegex(result.stdout, r"(?m)^stopped after step \d+ by --time-limit$")
+        self.assertTrue(os.path.exists(out))
+
+    def test_an_evaluation_that_is_not_finite_loses_nothing(self):
+        trainer, folder = self.compile(), self.path("c")
+        held = {name: np.load(path) for name, path in MLP.data().items()}
+        floats = next(name for name, values in held.items() if values.dtype == np.float32)
+        held[floats] = np.full_like(held[floats], np.nan)
+        flags = ["--checkpoint-dir", folder, "--export-safetensors", self.path("bad")]
+        for name, values in held.items():
+            np.save(self.path(name + ".npy"), values)
+            flags += ["--eval-data", f"{name}={self.path(name)}.npy"]
+        result = subprocess.run(
+            self.words(trainer, *flags, steps=2), capture_output=True, text=True
+        )
+        self.assertEqual(result.returncode, 1)
+        self.assertRegex(
+            result.stderr,
+            r"^trainer: error: the loss of the evaluation after step 2 is nan; look for numbers that"
+            r" are not finite in --eval-data; the step is saved, exported was only .*bad\n$",
+        )
+        self.assertEqual(os.listdir(folder), ["step-00000002"])
+        good = self.path("good")
+        command(*self.words(trainer, "--export-safetensors", good, steps=2))
+        self.assert_equal_values(read_safetensors(self.path("bad")), read_safetensors(good))
+
     def test_the_last_step_may_be_the_best(self):
         """Of a run that evaluates only when it goes on from its end."""
         trainer, folder = self.compile(), self.path("c")
