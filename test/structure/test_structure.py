@@ -98,6 +98,7 @@ SHARED_WITH_RUNTIME = {
     "runtime/Container.h",
     "runtime/base/ExactSum.h",
     "runtime/base/JsonInHtml.h",
+    "runtime/base/Printable.h",
     "runtime/base/SplitMaster.h",
     "runtime/base/Threefry.h",
     "runtime/cuda/ScoresInMemory.h",

@@ -15,12 +15,12 @@
 #include "passes/options/PrecisionOption.h"
 #include "passes/options/PrefetchOption.h"
 #include "passes/options/RematOption.h"
+#include "runtime/base/Printable.h"
 #include "tools/shardc/CompilerFiles.h"
 #include "tools/shardc/Diagnostics.h"
 #include "tools/shardc/Emission.h"
 #include "tools/shardc/Files.h"
 #include "tools/shardc/Pareto.h"
-#include "tools/shardc/Printable.h"
 #include "tools/shardc/Remarks.h"
 #include "tools/shardc/ReportPage.h"
 #include "tools/shardc/Reports.h"
@@ -262,7 +262,7 @@ bool Compiler::comparePolicies() {
                                           {"points", toJson(points)}});
   }
   if (!options.quiet)
-    llvm::outs() << printableLines(text);
+    llvm::outs() << runtime::printableLines(text);
   llvm::Error error =
       options.report.empty()
           ? llvm::Error::success()
@@ -343,7 +343,8 @@ bool Compiler::explain() {
     return planAgain(changed, program);
   };
   if (options.what == "oom") {
-    llvm::outs() << printableLines(outOfMemory(options, program.report, again));
+    llvm::outs() << runtime::printableLines(
+        outOfMemory(options, program.report, again));
     return true;
   }
   auto answer = shardc::answer(
@@ -352,7 +353,7 @@ bool Compiler::explain() {
     return fail(answer.takeError());
   if (options.what == "memory")
     *answer += smallerPlans(options, program.report, again);
-  llvm::outs() << printableLines(*answer);
+  llvm::outs() << runtime::printableLines(*answer);
   return true;
 }
 

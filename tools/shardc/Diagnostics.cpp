@@ -2,7 +2,7 @@
 #include "tools/shardc/Diagnostics.h"
 
 #include "frontend/nn/support/Describe.h"
-#include "tools/shardc/Printable.h"
+#include "runtime/base/Printable.h"
 
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/Signals.h"
@@ -35,7 +35,7 @@ static void say(bool isError, const std::string &message) {
     keeper->errors.push_back(message);
   else if (!keeper || !keeper->keepsWarnings)
     llvm::errs() << "shardc: " << (isError ? "error: " : "warning: ")
-                 << printable(message) << "\n";
+                 << runtime::printable(message) << "\n";
 }
 
 DiagnosticPrinter::DiagnosticPrinter(MLIRContext &context, std::string file)
@@ -72,7 +72,8 @@ void DiagnosticPrinter::printRemark(Diagnostic &diagnostic) {
     return;
   std::string place = node.empty() ? "" : "node '" + node + "': ";
   llvm::errs() << "shardc: remark: "
-               << printable(pass.str() + ": " + place + message.str()) << "\n";
+               << runtime::printable(pass.str() + ": " + place + message.str())
+               << "\n";
 }
 
 void shardc::printError(const llvm::Twine &message) {

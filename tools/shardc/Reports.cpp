@@ -2,12 +2,12 @@
 #include "tools/shardc/Reports.h"
 
 #include "tools/shardc/Files.h"
-#include "tools/shardc/Printable.h"
 #include "tools/shardc/ReportPage.h"
 
 #include "passes/analyses/CostModel.h"
 #include "passes/fsdp/FSDP.h"
 #include "passes/options/ByteSize.h"
+#include "runtime/base/Printable.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "llvm/ADT/StringSet.h"
@@ -145,7 +145,7 @@ llvm::Error writeReport(const Options &options, ArrayRef<TargetReport> reports,
       if (each.kernels)
         each.kernels->print(stream);
     }
-    llvm::outs() << printableLines(text);
+    llvm::outs() << runtime::printableLines(text);
   }
   return llvm::Error::success();
 }
