@@ -105,6 +105,7 @@ SHARED_WITH_RUNTIME = {
     "runtime/cuda/kernels/CrossEntropyParameters.h",
     "runtime/device/Optimizers.h",
     "runtime/device/RowExchange.h",
+    "runtime/files/FileUses.h",
     "runtime/flags/FlagTable.h",
     "runtime/flags/Settings.h",
     "runtime/launch/Guard.h",

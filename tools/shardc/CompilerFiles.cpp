@@ -3,7 +3,7 @@
 
 #include "codegen/emit/WriteTrainer.h"
 #include "passes/options/Cluster.h"
-#include "tools/shardc/FileUses.h"
+#include "runtime/files/FileUses.h"
 #include "tools/shardc/Files.h"
 #include "tools/shardc/TimelineFile.h"
 
@@ -47,7 +47,7 @@ llvm::Expected<kernels::KernelCache> openKernelCache(const Options &options) {
 llvm::Error checkFiles(const Options &options,
                        llvm::ArrayRef<std::string> suffixes,
                        llvm::ArrayRef<std::string> externalData) {
-  FileUses uses;
+  runtime::FileUses uses;
   uses.reads("the model " + options.model, options.model);
   for (const std::string &path : externalData)
     uses.reads("the model's external data " + path, path);
@@ -56,10 +56,10 @@ llvm::Error checkFiles(const Options &options,
     uses.reads("--cluster " + options.cluster, options.cluster);
   uses.reads("shardc itself, " + programPath(), programPath());
   bool writesTrainer = options.compileTo == Phase::Trainer;
-  if (auto runtime = findRuntime(programPath()); !runtime)
-    llvm::consumeError(runtime.takeError());
+  if (auto found = findRuntime(programPath()); !found)
+    llvm::consumeError(found.takeError());
   else
-    uses.reads("the trainer's runtime " + *runtime, *runtime);
+    uses.reads("the trainer's runtime " + *found, *found);
   if (writesTrainer)
     uses.writes("the trainer (-o " + options.output + ")", options.output);
   // "-" is stdout.
@@ -83,8 +83,11 @@ llvm::Error checkFiles(const Options &options,
                     path);
       }
   if (!options.kernels.empty())
-    uses.writesInto("--kernels", options.kernels, {".so", ".ptx", ".cubin"});
-  return uses.check();
+    uses.writesInto("--kernels " + options.kernels, options.kernels,
+                    {".so", ".ptx", ".cubin"});
+  if (std::string conflict = uses.conflict(); !conflict.empty())
+    return llvm::createStringError(conflict);
+  return llvm::Error::success();
 }
 
 } // namespace shardc

@@ -64,6 +64,26 @@ TEST(Files, MayNotBeReadAndWritten) {
             "--export-safetensors ./out; choose another path for one of them");
 }
 
+TEST(FileUses, WhatWillLieInAFolderIsNotReadOrWrittenElsewhere) {
+  TemporaryFolder folder;
+  fs::create_directory(folder / "k");
+  folder.write("k/old.ptx", "");
+  FileUses uses;
+  uses.writesInto("--kernels k", folder / "k", {".so", ".ptx"});
+  EXPECT_EQ(uses.conflict(), "");
+  auto conflict = [&](const char *path) {
+    FileUses with = uses;
+    with.writes("--report r", folder / path);
+    return with.conflict();
+  };
+  EXPECT_EQ(conflict("k/./new.so"),
+            "two outputs would be one file: --kernels k and --report r; "
+            "choose another path for one of them");
+  EXPECT_NE(conflict("k/old.ptx"), "");
+  EXPECT_EQ(conflict("k/new.json"), "");
+  EXPECT_EQ(conflict("new.so"), "");
+}
+
 TEST(FileUses, WhatTheRunRemovesIsNobodysFile) {
   TemporaryFolder folder;
   std::filesystem::create_directories(folder / "c/own-1/model");
