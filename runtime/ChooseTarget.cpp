@@ -3,7 +3,7 @@
 
 #include "runtime/base/Error.h"
 #include "runtime/base/Text.h"
-#include "runtime/cli/CheckOptions.h"
+#include "runtime/flags/Given.h"
 #include "runtime/launch/AskInChild.h"
 #include "runtime/train/MemoryPlan.h"
 
@@ -30,7 +30,7 @@ std::optional<size_t> namedTarget(const std::vector<plan::Plan> &plans,
   });
   const char *name = wantsCuda ? "cuda" : "cpu";
   if (found == plans.end())
-    fail(cli::placeOf(options, "--device"), "--device ", name,
+    fail(cli::placeOf(options.given, "--device"), "--device ", name,
          ": this trainer was compiled for ", namesOf(plans),
          "; compile it with shardc --target cpu,cuda");
   return static_cast<size_t>(found - plans.begin());

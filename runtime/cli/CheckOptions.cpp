@@ -7,6 +7,7 @@
 #include "runtime/base/Text.h"
 #include "runtime/cli/ScheduleFlags.h"
 #include "runtime/device/Optimizers.h"
+#include "runtime/flags/Given.h"
 #include "runtime/train/Draws.h"
 #include "runtime/train/Evaluation.h"
 #include "runtime/train/MemoryPlan.h"
@@ -24,32 +25,6 @@ static const char *const dynamicFlags[] = {
     "--loss-scale-initial", "--loss-scale-window", "--loss-scale-hysteresis",
     "--loss-scale-min"};
 
-namespace {
-
-/// When a flag changes anything, and what is said where it does not.
-struct Effect {
-  const char *flag;
-  bool there;
-  std::string otherwise; // behind "FLAG has no effect"
-};
-
-/// Whoever gives a flag believes that it does something.
-void refuseIdle(const Options &options, const std::vector<Effect> &effects) {
-  for (const Effect &effect : effects)
-    if (!effect.there && options.given.contains(effect.flag))
-      fail(cli::placeOf(options, effect.flag), effect.flag, " has no effect",
-           effect.otherwise);
-}
-
-} // namespace
-
-std::string cli::placeOf(const Options &options, const char *flag) {
-  auto given = options.given.find(flag);
-  return given == options.given.end() || given->second.empty()
-             ? ""
-             : given->second + ": ";
-}
-
 void cli::checkCombinations(const Options &options) {
   auto given = [&](const char *flag) { return options.given.contains(flag); };
   if (given("--steps") && given("--epochs"))
@@ -61,7 +36,7 @@ void cli::checkCombinations(const Options &options) {
 
   bool hasSteps = options.steps.value_or(1) > 0;
   const char *noSteps = " with --steps 0";
-  std::vector<Effect> effects = {
+  std::vector<cli::Effect> effects = {
       {"--data-limit", !options.data.empty(), " without --data"},
       {"--last-batch", options.order.shuffle,
        " without --shuffle or --sampler: behind the last sample comes the "
@@ -117,7 +92,7 @@ void cli::checkCombinations(const Options &options) {
           {flag, false,
            " with --report and no --data: the report is printed, and nothing "
            "is trained"});
-  refuseIdle(options, effects);
+  cli::refuseIdle(options.given, effects);
   if ((options.resume == "auto" || options.resume == "none") &&
       !options.checkpointDir)
     fail("--resume ", *options.resume,
@@ -132,14 +107,14 @@ void cli::checkCombinations(const Options &options) {
 static void checkLossScale(const Options &options, const plan::Plan &plan) {
   if (isLossScaleDynamic(options.lossScale, plan))
     return;
-  std::vector<Effect> effects;
+  std::vector<cli::Effect> effects;
   for (const char *flag : dynamicFlags)
     effects.push_back(
         {flag, false,
          concat(": this trainer computes in ",
                 dtypeName(plan.precision().parameters()),
                 ", whose loss is not scaled; give --loss-scale dynamic")});
-  refuseIdle(options, effects);
+  cli::refuseIdle(options.given, effects);
 }
 
 static bool hasAttention(const plan::Plan &plan) {
@@ -155,7 +130,7 @@ static void checkUpdate(const Options &options, const plan::Plan &plan) {
   for (const char *flag : {"--clip", "--export-gradients", "--loss-scale"})
     if (options.given.contains(flag) &&
         (flag != std::string_view("--clip") || options.clip > 0))
-      fail(cli::placeOf(options, flag), flag,
+      fail(cli::placeOf(options.given, flag), flag,
            ": this trainer updates each unit in backward, when the gradients "
            "of others are not there yet; compile it with shardc --update step");
 }
@@ -170,7 +145,7 @@ void checkOptions(const Options &options, const plan::Plan &plan) {
     auto has = [&](const Optimizer &other) {
       return (other.*number).has_value();
     };
-    fail(cli::placeOf(options, flag), flag, " is a number of ",
+    fail(cli::placeOf(options.given, flag), flag, " is a number of ",
          optimizerNames(has, " and "), ", and this trainer was compiled for ",
          plan.optimizer().kind(), "; compile it with shardc --optimizer ",
          std::ranges::find_if(optimizers, has)->name);
@@ -185,13 +160,13 @@ void checkOptions(const Options &options, const plan::Plan &plan) {
   std::string notMuon = concat(": it is muon's, and this trainer was compiled "
                                "for ",
                                plan.optimizer().kind());
-  refuseIdle(options,
-             {{"--nesterov", !takesMatrices,
-               ": muon has Nesterov's momentum unless --no-nesterov says "
-               "otherwise"},
-              {"--no-nesterov", takesMatrices, notMuon},
-              {"--no-nesterov", hasMomentum, " with --momentum 0"},
-              {"--adjust-lr", takesMatrices, notMuon}});
+  cli::refuseIdle(options.given,
+                  {{"--nesterov", !takesMatrices,
+                    ": muon has Nesterov's momentum unless --no-nesterov says "
+                    "otherwise"},
+                   {"--no-nesterov", takesMatrices, notMuon},
+                   {"--no-nesterov", hasMomentum, " with --momentum 0"},
+                   {"--adjust-lr", takesMatrices, notMuon}});
   int64_t workers = plan.target().cpu().workers();
   if (options.threads && workers > 0 && *options.threads > workers)
     fail("--threads ", *options.threads, " is more than the ", workers,
@@ -203,18 +178,19 @@ void checkOptions(const Options &options, const plan::Plan &plan) {
                           "train mode, with dropout";
   bool isOffloaded = MemoryPlan::of(plan, 1, 1).host > 0;
   bool isInFile = isOffloaded && !plan.target().has_cuda();
-  refuseIdle(options,
-             {{"--offload-dir", isOffloaded,
-               ": this trainer keeps all in memory; compile it with shardc "
-               "--offload optimizer"},
-              {"--offload-dir", isInFile,
-               ": on GPUs, what is offloaded stays in the host's memory"}});
+  cli::refuseIdle(
+      options.given,
+      {{"--offload-dir", isOffloaded,
+        ": this trainer keeps all in memory; compile it with shardc "
+        "--offload optimizer"},
+       {"--offload-dir", isInFile,
+        ": on GPUs, what is offloaded stays in the host's memory"}});
   bool trains = !options.report || !options.data.empty() || options.dryRun;
   if (isInFile && trains && !options.offloadDir)
     fail("this trainer was compiled with shardc --offload: give --offload-dir "
          "DIR, a folder on a disk with room for what does not stay in memory");
-  refuseIdle(
-      options,
+  cli::refuseIdle(
+      options.given,
       {{"--check", options.reduce != Reduce::Nccl,
         " with --reduce nccl, whose order of sums no unsharded step has"},
        {"--check",

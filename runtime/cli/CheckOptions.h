@@ -12,10 +12,6 @@ void checkOptions(const Options &options, const plan::Plan &plan);
 
 namespace cli {
 
-/// Where a flag was said, as the begin of an error: "run.toml:3: "; nothing for
-/// the command line, which its user has before them.
-std::string placeOf(const Options &options, const char *flag);
-
 /// What needs no plan: flags that exclude each other, and flags that change
 /// nothing beside the others. Throws an Error.
 void checkCombinations(const Options &options);

@@ -3,7 +3,7 @@
 
 #include "runtime/base/Error.h"
 #include "runtime/base/Text.h"
-#include "runtime/cli/CheckOptions.h"
+#include "runtime/flags/Given.h"
 
 #include <algorithm>
 #include <vector>
@@ -120,13 +120,13 @@ void checkSchedule(const Options &options) {
   auto given = [&](const char *flag) { return options.given.contains(flag); };
   for (const char *flag : {"--warmup-start-factor", "--warmup-shape"})
     if (given(flag) && !given("--warmup-steps"))
-      fail(placeOf(options, flag), flag,
+      fail(placeOf(options.given, flag), flag,
            " has no effect without --warmup-steps");
   for (const Use &use : uses) {
     bool isOff = use.flag == std::string("--min-lr") && schedule.minimum == 0;
     if (given(use.flag) && !isOff &&
         std::ranges::find(use.kinds, schedule.kind) == use.kinds.end())
-      fail(placeOf(options, use.flag), use.flag,
+      fail(placeOf(options.given, use.flag), use.flag,
            " has no effect with --schedule ", nameOf(schedule.kind), "; use ",
            namesOf(use.kinds));
   }

@@ -2,7 +2,7 @@
 #include "runtime/cli/SelfTestFlags.h"
 
 #include "runtime/base/Error.h"
-#include "runtime/cli/CheckOptions.h"
+#include "runtime/flags/Given.h"
 
 namespace shardc::runtime::cli {
 
@@ -49,10 +49,10 @@ void checkSelfTest(const FlagTable &flags, const Options &options) {
     bool places = flag.group == "Processes" || flag.name == "--threads" ||
                   flag.name == "--device";
     if (!options.selfTest.wanted && isOwn)
-      fail(placeOf(options, flag.name.c_str()), flag.name,
+      fail(placeOf(options.given, flag.name), flag.name,
            " has no effect without --selftest");
     if (options.selfTest.wanted && !isOwn && !places)
-      fail(placeOf(options, flag.name.c_str()), flag.name,
+      fail(placeOf(options.given, flag.name), flag.name,
            " has no effect with --selftest, which trains nothing");
   }
 }

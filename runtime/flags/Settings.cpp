@@ -204,8 +204,8 @@ bool Settings::isOff(const Flag &flag) const {
                                      place->second.back().text == "false");
 }
 
-std::map<std::string, std::string, std::less<>> Settings::given() const {
-  std::map<std::string, std::string, std::less<>> given;
+Given Settings::given() const {
+  Given given;
   for (const auto &[flag, values] : settings)
     if (!isOff(*flag))
       given[flag->name] =

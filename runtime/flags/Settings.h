@@ -7,6 +7,7 @@
 #include "runtime/flags/CommandLine.h"
 #include "runtime/flags/ConfigFile.h"
 #include "runtime/flags/FlagTable.h"
+#include "runtime/flags/Given.h"
 
 #include <map>
 #include <string>
@@ -44,9 +45,7 @@ public:
   /// throw, and an Error where what is required is not there.
   void apply() const;
 
-  /// The flags that are given, and where, but for switches that are off. Where:
-  /// "run.toml:3"; empty for the command line.
-  std::map<std::string, std::string, std::less<>> given() const;
+  Given given() const;
   /// The same as the words of a command line.
   std::vector<std::string> words() const;
   /// Every flag that processes of one run must have alike, and its values.

@@ -124,7 +124,7 @@ class Explain(ToolTest):
 
     def test_flags_that_an_answer_does_not_need_are_refused(self):
         result = run(SHARDC, "explain", MODEL, *FLAGS, "-o", "x.trainer", "memory")
-        self.assert_one_error(result, "shardc", "--output: has no effect with explain")
+        self.assert_one_error(result, "shardc", "--output has no effect with explain")
 
     def test_the_page_quotes_what_is_said(self):
         with open(explain_page.PAGE) as file:

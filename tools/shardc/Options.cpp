@@ -32,26 +32,6 @@ std::pair<std::string, int64_t> parseDim(const std::string &text) {
   return {name, std::stoll(size)};
 }
 
-/// When a flag changes anything, and what is said where it does not.
-struct Effect {
-  const char *flag;
-  bool there;
-  const char *otherwise; // behind "has no effect"
-};
-
-/// The flags that are given, and where.
-using Given = std::map<std::string, std::string, std::less<>>;
-
-/// Throws for a flag that is given and changes nothing.
-void refuseIdle(const Given &given, const std::vector<Effect> &effects) {
-  for (const Effect &effect : effects) {
-    auto place = given.find(effect.flag);
-    if (!effect.there && place != given.end())
-      fail(place->second, place->second.empty() ? "" : ": ", effect.flag,
-           ": has no effect ", effect.otherwise);
-  }
-}
-
 void bindDims(Said &said) {
   for (const std::string &text : said.dims) {
     auto [name, size] = parseDim(text);
@@ -75,7 +55,7 @@ std::vector<std::string> targetsOf(const Options &options) {
 /// Flags of optimizers that take whole matrices.
 void checkOptimizer(const Given &given, const Options &options) {
   const bool takesMatrices = findOptimizer(options.optimizer)->takesMatrices();
-  const char *others = "without --optimizer muon";
+  const char *others = " without --optimizer muon";
   refuseIdle(given, {{"--muon", takesMatrices, others},
                      {"--newton-schulz-steps", takesMatrices, others}});
 }
@@ -100,14 +80,14 @@ void checkTarget(const Given &given, const Options &options) {
     isCpu |= name == "auto" || name.substr(0, name.find(':')) == "cpu";
     namesCpu |= name.starts_with("cpu:");
   }
-  refuseIdle(given, {{"--cpu", !namesCpu, "with a --target that names one"},
-                     {"--cpu", isCpu, "with another --target"},
-                     {"--threads-per-rank", isCpu, "with another --target"}});
+  refuseIdle(given, {{"--cpu", !namesCpu, " with a --target that names one"},
+                     {"--cpu", isCpu, " with another --target"},
+                     {"--threads-per-rank", isCpu, " with another --target"}});
 }
 
 void checkRemarks(const Given &given, const Said &said) {
   refuseIdle(given, {{"--remarks", said.compileTo != "import",
-                      "with --compile-to import, which runs no pass"}});
+                      " with --compile-to import, which runs no pass"}});
 }
 
 /// --kernels alone stops where kernels are made.
@@ -122,7 +102,7 @@ void resolveKernels(const Given &given, Said &said) {
   if (said.compileTo != "trainer" || !said.options.output.empty())
     return;
   const char *noTrainer =
-      "with --kernels alone, which makes no trainer; add -o FILE";
+      " with --kernels alone, which makes no trainer; add -o FILE";
   refuseIdle(given, {{"--embed-weights", false, noTrainer},
                      {"--threads-per-rank", false, noTrainer}});
   said.compileTo = "kernels";
@@ -146,7 +126,7 @@ void planOnly(const Given &given, const char *why, Said &said) {
 void resolvePareto(const Given &given, Said &said) {
   if (said.options.remat != "pareto")
     return;
-  const char *why = "with --remat pareto, which makes no trainer";
+  const char *why = " with --remat pareto, which makes no trainer";
   refuseIdle(given, {{"--memory-limit", false, why}});
   planOnly(given, why, said);
 }
@@ -155,13 +135,13 @@ void resolvePareto(const Given &given, Said &said) {
 void resolveExplain(const Given &given, Said &said) {
   if (said.options.what.empty())
     return;
-  const char *why = "with explain, which answers a question alone";
+  const char *why = " with explain, which answers a question alone";
   refuseIdle(given, {{"--report", false, why},
                      {"--remarks", false, why},
                      {"--disable-pass", false, why},
                      {"--quiet", false, why}});
   if (said.options.remat == "pareto")
-    fail("--remat pareto: has no effect ", why);
+    fail("--remat pareto has no effect", why);
   bool hasSize = !said.options.size.empty();
   if (hasSize != (said.options.what == "oom"))
     fail("explain ", said.options.what,
