@@ -43,6 +43,12 @@ double arithmeticOf(Operation *op) {
   return cost ? double(cost.flops()) : 0;
 }
 
+/// The fused loss of a head counts as the product in it.
+StringRef looseName(Operation *op) {
+  return isa<nn::LinearCrossEntropyOp>(op) ? nn::LinearOp::getOperationName()
+                                           : op->getName().getStringRef();
+}
+
 } // namespace
 
 /// What an embedding looks up in a table as it is.
@@ -92,14 +98,13 @@ UnitModel UnitModel::of(func::FuncOp function) {
                         Twine(use.operand->getOperandNumber()))
                            .str();
     Type result = op->getNumResults() ? op->getResult(0).getType() : Type();
-    StringRef loose = op->getName().getStringRef();
-    loose.consume_back("_cross_entropy");
     model.uses.push_back(
         {entry->second, positions.lookup(op),
          kinds.of({kind, parameter.getType().getAsOpaquePointer(),
                    result.getAsOpaquePointer()}),
          looseKinds.of(
-             (loose + " " + Twine(use.operand->getOperandNumber())).str()),
+             (looseName(op) + " " + Twine(use.operand->getOperandNumber()))
+                 .str()),
          0, lookupsOf(use)});
   }
   // Values and operations.

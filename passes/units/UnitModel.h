@@ -30,8 +30,8 @@ struct UnitModel {
     /// The kind is equal for alike uses: op, operand, shapes of parameter and
     /// result.
     size_t kind = 0;
-    /// The loose kind is that of op and operand alone; the head's fused loss is
-    /// left out.
+    /// The loose kind is that of op and operand alone; the fused loss of a head
+    /// counts as the product in it.
     size_t looseKind = 0;
     /// The floating-point operations of the op, and of those after it up to the
     /// next use.
