@@ -71,10 +71,11 @@ void Recorder::addCollectives() {
   for (auto [op, collective, span] :
        llvm::zip(timed.starts, timed.collectives, simulated.collectives)) {
     Collective added;
-    added.what = timeline::describeCollective(op);
-    added.kind = StringRef(added.what).split(' ').first.str();
-    added.phase = step::entryPhase(op).str();
-    added.unit = step::entryUnit(op).str();
+    timeline::CollectiveName name = timeline::nameCollective(op);
+    added.what = name.text();
+    added.kind = name.kind.str();
+    added.phase = name.phase.str();
+    added.unit = name.unit.str();
     if (auto group = op->getAttrOfType<FlatSymbolRefAttr>("group"))
       added.group = group.getValue().str();
     added.stream = timed.streams[collective.stream];

@@ -52,7 +52,7 @@ std::vector<Bar> barsOf(const Drawing &drawing, bool merges) {
        zip(program.steps, program.entries, drawing.timeline.steps)) {
     if (step.kind != Step::Compute && span.seconds() > 0)
       bars.push_back({program.streams.size() + 1, span,
-                      describeCollective(program.starts[step.collective]),
+                      nameCollective(program.starts[step.collective]).text(),
                       "waiting"});
     if (step.kind != Step::Compute || span.seconds() <= 0)
       continue;
@@ -68,7 +68,7 @@ std::vector<Bar> barsOf(const Drawing &drawing, bool merges) {
   for (auto [collective, start, span] :
        zip(program.collectives, program.starts, drawing.timeline.collectives))
     if (span.seconds() > 0)
-      bars.push_back({collective.stream + 1, span, describeCollective(start),
+      bars.push_back({collective.stream + 1, span, nameCollective(start).text(),
                       step::entryPhase(start).str()});
   return bars;
 }
@@ -111,11 +111,15 @@ rect.bar { stroke: #ffffff; stroke-width: 0.4; }
 
 } // namespace
 
-std::string describeCollective(mlir::Operation *start) {
+CollectiveName nameCollective(mlir::Operation *start) {
   StringRef kind = start->getName().stripDialect();
   kind.consume_back("_start");
+  return {kind, step::entryPhase(start), step::entryUnit(start)};
+}
+
+std::string CollectiveName::text() const {
   std::string text = kind.str();
-  for (StringRef more : {step::entryPhase(start), step::entryUnit(start)})
+  for (StringRef more : {phase, unit})
     if (!more.empty())
       text += " " + more.str();
   return text;
@@ -128,7 +132,7 @@ std::vector<WaitSum> waitsOf(const TimedProgram &program,
     // What rounding leaves is no wait.
     if (step.kind == Step::Compute || span.seconds() <= 1e-12)
       continue;
-    std::string what = describeCollective(program.starts[step.collective]);
+    std::string what = nameCollective(program.starts[step.collective]).text();
     WaitSum &sum = sums[what];
     sum.what = what;
     ++sum.count;

@@ -13,8 +13,13 @@ struct Drawing {
   std::string title; // "model.onnx, mesh 8, dgx-h100"
 };
 
-/// What is started: "all_gather backward layers.3".
-std::string describeCollective(mlir::Operation *start);
+/// What is started.
+struct CollectiveName {
+  llvm::StringRef kind, phase, unit; // the latter two may be empty
+  /// "all_gather backward layers.3"
+  std::string text() const;
+};
+CollectiveName nameCollective(mlir::Operation *start);
 
 /// What compute stood still for, of one kind.
 struct WaitSum {
