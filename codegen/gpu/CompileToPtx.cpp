@@ -28,6 +28,40 @@ using namespace mlir;
 
 namespace shardc::gpu {
 
+namespace {
+
+/// Ops of math, each with the one of LLVM that takes its place.
+template <typename... Pairs> struct Instructions {
+  /// Whether the op is one of them, and was replaced.
+  static bool lower(IRRewriter &rewriter, Operation *op) {
+    return (lowerAs<Pairs>(rewriter, op) || ...);
+  }
+  static void makeLegal(ConversionTarget &target) {
+    target.addLegalOp<typename Pairs::second_type...>();
+  }
+
+private:
+  template <typename Pair>
+  static bool lowerAs(IRRewriter &rewriter, Operation *op) {
+    if (!isa<typename Pair::first_type>(op))
+      return false;
+    rewriter.replaceOpWithNewOp<typename Pair::second_type>(
+        op, op->getResult(0).getType(), op->getOperands());
+    return true;
+  }
+};
+
+using PlainInstructions =
+    Instructions<std::pair<math::SqrtOp, LLVM::SqrtOp>,
+                 std::pair<math::FmaOp, LLVM::FMAOp>,
+                 std::pair<math::AbsFOp, LLVM::FAbsOp>,
+                 std::pair<math::FloorOp, LLVM::FFloorOp>,
+                 std::pair<math::CeilOp, LLVM::FCeilOp>,
+                 std::pair<math::TruncOp, LLVM::FTruncOp>,
+                 std::pair<math::RoundEvenOp, LLVM::RoundEvenOp>>;
+
+} // namespace
+
 /// Functions that are one correctly rounded instruction, or that kernels ask to
 /// be approximate, become LLVM's; what is left is for Functions.cu.
 static void lowerInstructions(Operation *module) {
@@ -35,26 +69,13 @@ static void lowerInstructions(Operation *module) {
   module->walk([&](Operation *op) {
     rewriter.setInsertionPoint(op);
     Location loc = op->getLoc();
-    auto as = [&](auto *tag) {
-      using Op = std::remove_pointer_t<decltype(tag)>;
-      rewriter.replaceOp(op,
-                         Op::create(rewriter, loc, op->getResult(0).getType(),
-                                    op->getOperands()));
-    };
-    auto same = [](auto *tag) { return tag; };
+    if (PlainInstructions::lower(rewriter, op))
+      return;
     llvm::TypeSwitch<Operation *>(op)
-        .Case([&](math::SqrtOp) { as(same((LLVM::SqrtOp *)nullptr)); })
-        .Case([&](math::FmaOp) { as(same((LLVM::FMAOp *)nullptr)); })
-        .Case([&](math::AbsFOp) { as(same((LLVM::FAbsOp *)nullptr)); })
         .Case([&](math::AbsIOp of) {
           rewriter.replaceOpWithNewOp<LLVM::AbsOp>(
               op, of.getType(), of.getOperand(), /*isIntMinPoison=*/false);
         })
-        .Case([&](math::FloorOp) { as(same((LLVM::FFloorOp *)nullptr)); })
-        .Case([&](math::CeilOp) { as(same((LLVM::FCeilOp *)nullptr)); })
-        .Case([&](math::TruncOp) { as(same((LLVM::FTruncOp *)nullptr)); })
-        .Case(
-            [&](math::RoundEvenOp) { as(same((LLVM::RoundEvenOp *)nullptr)); })
         .Case([&](math::RsqrtOp rsqrt) {
           Value root = LLVM::SqrtOp::create(rewriter, loc, rsqrt.getType(),
                                             rsqrt.getOperand());
@@ -101,9 +122,8 @@ static LogicalResult lowerToNvvm(mlir::gpu::GPUModuleOp module) {
   ConversionTarget target(*context);
   configureGpuToNVVMConversionLegality(target);
   // lowerInstructions made these.
-  target.addLegalOp<LLVM::Exp2Op, LLVM::FAbsOp, LLVM::FCeilOp, LLVM::FFloorOp,
-                    LLVM::FMAOp, LLVM::FTruncOp, LLVM::RoundEvenOp,
-                    LLVM::SqrtOp>();
+  PlainInstructions::makeLegal(target);
+  target.addLegalOp<LLVM::Exp2Op>();
   return applyPartialConversion(module, target, std::move(patterns));
 }
 
