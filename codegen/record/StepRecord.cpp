@@ -4,6 +4,7 @@
 #include "codegen/step/EntryNames.h"
 #include "codegen/step/Liveness.h"
 #include "codegen/timeline/DrawTimeline.h"
+#include "runtime/base/PoolNames.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -155,7 +156,7 @@ void Recorder::addAccesses() {
 std::vector<int64_t> StepRecord::aliveBytes() const {
   std::vector<int64_t> change(entries.size() + 1);
   for (const Buffer &buffer : buffers)
-    if (buffer.pool != "accumulation") {
+    if (!runtime::isAccumulationPool(buffer.pool)) {
       change[buffer.first] += buffer.bytes;
       change[buffer.last + 1] -= buffer.bytes;
     }

@@ -2,6 +2,7 @@
 #include "passes/report/Report.h"
 
 #include "passes/analyses/CostModel.h"
+#include "runtime/base/PoolNames.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -289,7 +290,7 @@ void shardc::printReport(llvm::raw_ostream &os, const CompileReport &report) {
     for (const CompileReport::Pool &pool : report.memory->pools) {
       os << llvm::formatv("  {0,-16}{1,12}\n", pool.name,
                           readableBytes(pool.bytes));
-      if (pool.kinds.size() > 1 || pool.name == "host")
+      if (pool.kinds.size() > 1 || runtime::isHostPool(pool.name))
         for (const CompileReport::Kind &kind : pool.kinds)
           os << llvm::formatv("    {0,-14}{1,12} at most\n", kind.name,
                               readableBytes(kind.bytes));

@@ -3,6 +3,7 @@
 
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
+#include "runtime/base/PoolNames.h"
 #include "runtime/base/Text.h"
 #include "runtime/engine/ParameterStates.h"
 
@@ -47,7 +48,7 @@ uint64_t checkpointBytes(const plan::Plan &plan,
 
 bool isOffloaded(const plan::Plan &plan) {
   return std::ranges::any_of(plan.pools(), [](const plan::Pool &pool) {
-    return pool.name() == "host" && pool.bytes() > 0;
+    return isHostPool(pool.name()) && pool.bytes() > 0;
   });
 }
 

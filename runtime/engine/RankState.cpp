@@ -2,6 +2,7 @@
 #include "runtime/engine/RankState.h"
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
+#include "runtime/base/PoolNames.h"
 #include "runtime/base/SplitMaster.h"
 #include "runtime/engine/CommunicatedPools.h"
 #include "runtime/engine/Executor.h"
@@ -176,14 +177,14 @@ void RankState::allocate() {
   }
   for (int i = 0; i < plan.pools_size(); ++i) {
     const plan::Pool &pool = plan.pools(i);
-    bool unused = pool.name() == "accumulation" && !accumulates;
+    bool unused = isPoolUnused(pool.name(), accumulates);
     inCommon.push_back(allocateCommon(i));
     allocatedBytes[i] = unused ? 0 : common.poolBytes(i);
     int64_t bytes = unused ? 0 : common.pools[i].ownBytes;
     for (auto [offset, buffer] : left[i])
       bytes -= buffer;
     bytes = std::max<int64_t>(0, bytes);
-    bool isHost = pool.name() == "host";
+    bool isHost = isHostPool(pool.name());
     pools.push_back(isHost ? device->allocateHost(pool.name(), bytes)
                     : isCommunicated[i]
                         ? device->allocateCommunicated(pool.name(), bytes)

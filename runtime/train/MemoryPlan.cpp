@@ -1,6 +1,7 @@
 // The engine says what ranks share; the first process stands for all.
 #include "runtime/train/MemoryPlan.h"
 
+#include "runtime/base/PoolNames.h"
 #include "runtime/engine/CommonGathers.h"
 
 #include <algorithm>
@@ -8,7 +9,7 @@
 namespace shardc::runtime {
 
 int64_t poolBytes(const plan::Pool &pool, int64_t microBatches) {
-  return pool.name() == "accumulation" && microBatches == 1 ? 0 : pool.bytes();
+  return isPoolUnused(pool.name(), microBatches > 1) ? 0 : pool.bytes();
 }
 
 MemoryPlan MemoryPlan::of(const plan::Plan &plan, int64_t microBatches,
@@ -25,8 +26,7 @@ MemoryPlan MemoryPlan::of(const plan::Plan &plan, int64_t microBatches,
     pool.own = std::min(pool.planned, common.pools[i].ownBytes);
     pool.common = common.pools[i].commonBytes;
     pool.ranksInCommon = common.pools[i].ranks;
-    // A file, or the memory of the machine around a device.
-    bool isHost = pool.name == "host";
+    bool isHost = isHostPool(pool.name);
     memory.host += isHost ? pool.planned : 0;
     memory.planned += isHost ? 0 : pool.planned;
     memory.own += isHost ? 0 : pool.own;

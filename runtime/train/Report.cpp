@@ -3,6 +3,7 @@
 
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
+#include "runtime/base/PoolNames.h"
 #include "runtime/base/Text.h"
 #include "runtime/data/LossNormalization.h"
 #include "runtime/engine/ParameterStates.h"
@@ -224,12 +225,12 @@ std::string reportText(const plan::Plan &plan, int64_t microBatches,
       more = concat(" planned, ", bytes(pool.own),
                     " allocated: the ranks are threads and read each other's "
                     "slices");
-    else if (pool.name == "host")
+    else if (isHostPool(pool.name))
       more = plan.target().has_cuda()
                  ? " of the host's memory, beside all pools"
                  : " in a file of --offload-dir, beside all pools";
     text += row(pool.name, bytes(pool.planned) + more);
-    if (plan.pools(i).kinds_size() > 1 || pool.name == "host")
+    if (plan.pools(i).kinds_size() > 1 || isHostPool(pool.name))
       for (const plan::Pool::Kind &kind : plan.pools(i).kinds())
         text += row("  " + kind.name() + ", at most", bytes(kind.bytes()));
   }

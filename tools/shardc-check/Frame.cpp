@@ -52,10 +52,6 @@ std::vector<Life> livesOf(const plan::Plan &plan, const plan::Program &program,
   return all;
 }
 
-bool isOf(const plan::Plan &plan, uint32_t buffer, const char *pool) {
-  return plan.pools(int(plan.buffers(int(buffer)).pool())).name() == pool;
-}
-
 /// No two that live at once have a byte in common. Returns the most bytes of
 /// each pool that live at once.
 std::vector<int64_t> checkLives(const plan::Plan &plan,
@@ -123,7 +119,7 @@ void checkPools(const plan::Plan &plan, const std::vector<bool> &outlives,
     if (buffer.offset() % alignment)
       findings.add(quoted(buffer), "begins at byte ", buffer.offset(),
                    " of its pool, no multiple of ", alignment);
-    if (buffer.bytes() && (outlives[b] || isOf(plan, b, "accumulation")))
+    if (buffer.bytes() && (outlives[b] || isAccumulated(plan, b)))
       staying.push_back(b);
   }
   for (int p = 0; p < plan.pools_size(); ++p)
@@ -308,7 +304,7 @@ void checkFrame(const plan::Plan &plan, Findings &findings) {
     std::vector<Life> lives;
     for (const Life &life : livesOf(plan, *program, findings)) {
       isTouched[life.buffer] = true;
-      if (!outlives[life.buffer] && !isOf(plan, life.buffer, "accumulation"))
+      if (!outlives[life.buffer] && !isAccumulated(plan, life.buffer))
         lives.push_back(life);
     }
     std::vector<int64_t> own = checkLives(plan, lives, *program, findings);

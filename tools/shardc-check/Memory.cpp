@@ -12,7 +12,7 @@ Memory::Memory(const plan::Plan &plan, Values &values, Findings &findings)
       states(plan.buffers_size()), outlives(outlivingBuffers(plan)),
       stays(plan.buffers_size()), live(plan.pools_size()) {
   for (int b = 0; b < plan.buffers_size(); ++b)
-    if (plan.pools(int(plan.buffers(b).pool())).name() == "accumulation")
+    if (isAccumulated(plan, b))
       outlives[b] = true;
   for (const plan::Entry &entry : plan.train().entries())
     if (entry.first() && entry.has_all_gather_start())

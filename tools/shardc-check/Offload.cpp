@@ -5,7 +5,7 @@
 namespace shardc::check {
 
 bool Run::isOnHost(uint32_t buffer) const {
-  return plan.pools(int(plan.buffers(int(buffer)).pool())).name() == "host";
+  return check::isOnHost(plan, buffer);
 }
 
 /// What a unit keeps from step to step: parameters that lie on the host, and

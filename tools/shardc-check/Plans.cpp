@@ -1,6 +1,8 @@
 // What entries read and write, and whether the plan's numbers are in range.
 #include "tools/shardc-check/Plans.h"
 
+#include "runtime/base/PoolNames.h"
+
 #include <google/protobuf/text_format.h>
 #include <map>
 
@@ -48,13 +50,22 @@ View placesOf(const plan::Tensor &tensor) {
   return view;
 }
 
+static const std::string &poolNameOf(const plan::Plan &plan, uint32_t buffer) {
+  return plan.pools(int(plan.buffers(int(buffer)).pool())).name();
+}
+bool isAccumulated(const plan::Plan &plan, uint32_t buffer) {
+  return runtime::isAccumulationPool(poolNameOf(plan, buffer));
+}
+bool isOnHost(const plan::Plan &plan, uint32_t buffer) {
+  return runtime::isHostPool(poolNameOf(plan, buffer));
+}
+
 std::vector<bool> outlivingBuffers(const plan::Plan &plan) {
   std::vector<bool> outlives(plan.buffers_size());
   for (int b = 0; b < plan.buffers_size(); ++b)
-    outlives[b] =
-        plan.pools(int(plan.buffers(b).pool())).name() == "persistent";
+    outlives[b] = poolNameOf(plan, b) == "persistent";
   auto stays = [&](uint32_t buffer) {
-    if (plan.pools(int(plan.buffers(int(buffer)).pool())).name() == "host")
+    if (isOnHost(plan, buffer))
       outlives[buffer] = true;
   };
   for (const plan::Unit &unit : plan.units()) {

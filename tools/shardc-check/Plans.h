@@ -21,6 +21,10 @@ int64_t product(const google::protobuf::RepeatedField<int64_t> &shape);
 View placesOf(const plan::Tensor &tensor);
 bool isContiguous(const plan::Tensor &tensor);
 
+/// Whether the buffer is kept from micro-batch to micro-batch.
+bool isAccumulated(const plan::Plan &plan, uint32_t buffer);
+/// Whether only transfers reach the buffer.
+bool isOnHost(const plan::Plan &plan, uint32_t buffer);
 /// By buffer: whether what is in it stays from step to step. In the pool host
 /// that is master weights, optimizer state and parameters; else it is by the
 /// pool.

@@ -3,6 +3,7 @@
 #include "runtime/base/EntryKind.h"
 #include "runtime/base/Error.h"
 #include "runtime/base/Hash.h"
+#include "runtime/base/PoolNames.h"
 #include "runtime/base/Text.h"
 #include "tools/shardc-diff/Diff.h"
 
@@ -131,7 +132,8 @@ std::map<std::string, double> costsOf(const plan::Plan &plan) {
   for (const plan::Pool &pool : plan.pools())
     costs["memory, " + pool.name()] = static_cast<double>(pool.bytes());
   for (const plan::Pool &pool : plan.pools())
-    if (pool.name() != "host" && pool.name() != "accumulation")
+    if (!runtime::isHostPool(pool.name()) &&
+        !runtime::isAccumulationPool(pool.name()))
       costs["memory, all of a step"] += static_cast<double>(pool.bytes());
   auto sizeOf = [](plan::DType type) {
     return static_cast<double>(runtime::elementSize(type));

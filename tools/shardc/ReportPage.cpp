@@ -2,6 +2,7 @@
 #include "tools/shardc/ReportPage.h"
 
 #include "runtime/base/JsonInHtml.h"
+#include "runtime/base/PoolNames.h"
 
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
@@ -48,7 +49,8 @@ static json::Object toJson(const ReportedPlan &plan) {
     entries.push_back(toJson(entry));
   // What is no memory of the device, or not of every run, is not drawn.
   for (const record::Buffer &buffer : plan.step.buffers)
-    if (buffer.pool != "accumulation" && buffer.pool != "host")
+    if (!runtime::isAccumulationPool(buffer.pool) &&
+        !runtime::isHostPool(buffer.pool))
       buffers.push_back(toJson(buffer));
   for (const record::Collective &collective : plan.step.collectives)
     collectives.push_back(toJson(collective));

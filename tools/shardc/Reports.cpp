@@ -7,6 +7,7 @@
 #include "passes/analyses/CostModel.h"
 #include "passes/fsdp/FSDP.h"
 #include "passes/options/ByteSize.h"
+#include "runtime/base/PoolNames.h"
 #include "runtime/base/Printable.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
@@ -61,7 +62,7 @@ void collectPlan(const plan::Plan &plan, ModuleOp module,
   collectRemat(module, *report.memory);
   for (const plan::Pool &pool : plan.pools()) {
     // There only in runs with several micro-batches per step.
-    if (pool.name() == "accumulation") {
+    if (runtime::isAccumulationPool(pool.name())) {
       report.memory->accumulationBytes = pool.bytes();
       continue;
     }
@@ -71,7 +72,7 @@ void collectPlan(const plan::Plan &plan, ModuleOp module,
     for (const plan::Pool::Kind &kind : pool.kinds())
       reported.kinds.push_back({kind.name(), kind.bytes()});
     // A file, or the memory of the machine around a device.
-    if (pool.name() != "host")
+    if (!runtime::isHostPool(pool.name()))
       report.memory->peakBytes += pool.bytes();
   }
 }

@@ -1,6 +1,8 @@
 // Why memory is what it is: buffers, and the moment with most of them.
 #include "tools/shardc/explain/Answer.h"
 
+#include "runtime/base/PoolNames.h"
+
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -26,7 +28,7 @@ void explainMemory(raw_ostream &os, const Decisions &decisions) {
   std::vector<std::string> names; // that `owners` refers to
   names.reserve(step.buffers.size());
   for (const record::Buffer &buffer : step.buffers)
-    if (buffer.isAlive(peak) && buffer.pool != "accumulation") {
+    if (buffer.isAlive(peak) && !runtime::isAccumulationPool(buffer.pool)) {
       names.push_back(ownerOf(buffer));
       owners[names.back()] += buffer.bytes;
     }
