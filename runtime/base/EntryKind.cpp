@@ -35,6 +35,13 @@ std::optional<uint32_t> collectiveToken(const plan::Entry &entry) {
   return message->GetReflection()->GetUInt32(*message, token);
 }
 
+bool runsOnlyAtEnd(const plan::Entry &entry) {
+  return entry.last() || entry.phase() == "optimizer";
+}
+int64_t runsPerStep(const plan::Entry &entry, int64_t microBatches) {
+  return entry.first() || runsOnlyAtEnd(entry) ? 1 : microBatches;
+}
+
 bool updatesInBackward(const plan::Program &train) {
   return std::ranges::any_of(train.entries(), [](const plan::Entry &entry) {
     return entry.has_optimizer_step() && !entry.optimizer_step().has_norm();

@@ -4,6 +4,7 @@
 
 #include "runtime/plan.pb.h"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -19,6 +20,11 @@ std::string workKind(const plan::Entry &entry);
 
 /// The token of the collective that the entry starts or waits for.
 std::optional<uint32_t> collectiveToken(const plan::Entry &entry);
+
+/// Whether an entry runs in the last micro-batch of a step only.
+bool runsOnlyAtEnd(const plan::Entry &entry);
+/// How often an entry runs in a step.
+int64_t runsPerStep(const plan::Entry &entry, int64_t microBatches);
 
 /// Whether units are updated in backward, before there is a norm to clip by.
 bool updatesInBackward(const plan::Program &train);

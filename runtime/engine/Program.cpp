@@ -11,10 +11,6 @@
 
 namespace shardc::runtime {
 
-bool runsOnlyAtEnd(const plan::Entry &entry) {
-  return entry.last() || entry.phase() == "optimizer";
-}
-
 Program::Program(RankState &state, const plan::Program &program,
                  const char *name)
     : gradients(state.plan.units_size()), state(state), program(program),

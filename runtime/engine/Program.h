@@ -13,9 +13,6 @@
 
 namespace shardc::runtime {
 
-/// Returns whether an entry runs in the last micro-batch of a step only.
-bool runsOnlyAtEnd(const plan::Entry &entry);
-
 class Program {
 public:
   /// Resolves, checks and binds every entry. Throws an Error that names the

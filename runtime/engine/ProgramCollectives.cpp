@@ -2,6 +2,7 @@
 // peers read this rank's memory without a copy, more has to be waited for.
 #include "runtime/engine/Program.h"
 
+#include "runtime/base/EntryKind.h"
 #include "runtime/engine/Checks.h"
 #include "runtime/engine/Resolve.h"
 

@@ -1,6 +1,7 @@
 // Whole matrices: which rank sends what to whom follows from how the mesh cuts
 // the optimizer's slices.
 #include "runtime/base/DType.h"
+#include "runtime/base/EntryKind.h"
 #include "runtime/engine/Checks.h"
 #include "runtime/engine/Program.h"
 #include "runtime/engine/Resolve.h"

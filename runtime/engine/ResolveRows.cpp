@@ -1,6 +1,7 @@
 // Rows of a table travel between ranks: what runtime/device/RowExchange.h says, as
 // entries of a device.
 #include "runtime/base/DType.h"
+#include "runtime/base/EntryKind.h"
 #include "runtime/device/RowExchange.h"
 #include "runtime/engine/Checks.h"
 #include "runtime/engine/Program.h"

@@ -103,10 +103,9 @@ std::string profileText(const plan::Plan &plan,
 
 double stepFlops(const plan::Plan &plan, int64_t microBatches) {
   double flops = 0;
-  for (const plan::Entry &entry : plan.train().entries()) {
-    bool once = entry.first() || entry.last() || entry.phase() == "optimizer";
-    flops += entry.flops() * static_cast<double>(once ? 1 : microBatches);
-  }
+  for (const plan::Entry &entry : plan.train().entries())
+    flops +=
+        entry.flops() * static_cast<double>(runsPerStep(entry, microBatches));
   return flops;
 }
 

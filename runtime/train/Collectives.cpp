@@ -1,8 +1,9 @@
 // The collectives of a step, as a plan's entries start them.
 #include "runtime/train/Collectives.h"
-#include "runtime/base/Tensor.h"
 
 #include "runtime/base/DType.h"
+#include "runtime/base/EntryKind.h"
+#include "runtime/base/Tensor.h"
 
 #include <algorithm>
 
@@ -60,11 +61,6 @@ std::optional<Collective> collectiveOf(const plan::Plan &plan,
   default:
     return std::nullopt;
   }
-}
-
-int64_t runsPerStep(const plan::Entry &entry, int64_t microBatches) {
-  bool once = entry.first() || entry.last() || entry.phase() == "optimizer";
-  return once ? 1 : microBatches;
 }
 
 /// Adds a number of runs of an entry to the totals.

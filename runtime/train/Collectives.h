@@ -26,9 +26,6 @@ struct Collective {
 std::optional<Collective> collectiveOf(const plan::Plan &plan,
                                        const plan::Entry &entry);
 
-/// How often an entry runs in a step.
-int64_t runsPerStep(const plan::Entry &entry, int64_t microBatches);
-
 /// Collectives of a step by phase and kind, in the order of the step.
 std::vector<Collective> collectivesOfStep(const plan::Plan &plan,
                                           int64_t microBatches);
