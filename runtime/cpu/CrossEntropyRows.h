@@ -7,6 +7,7 @@
 #include "runtime/cpu/CrossEntropy.h"
 #include "runtime/cpu/HalfRows.h"
 #include "runtime/cpu/Integers.h"
+#include "runtime/device/DataErrors.h"
 #include "runtime/simd/Simd.h"
 
 #include <algorithm>
@@ -38,9 +39,8 @@ public:
   /// Throws where of() met a label outside the classes.
   void check() const {
     if (wrong.any())
-      fail("label ", values[wrong.position()], " in row ", wrong.position(),
-           " of the labels is outside [0, ", classes,
-           ") and is not the ignored ", labels.ignoreIndex);
+      fail(wrongLabel(values[wrong.position()], wrong.position(), classes,
+                      labels.ignoreIndex));
   }
 
 private:

@@ -5,6 +5,7 @@
 #include "runtime/base/ThreadPool.h"
 #include "runtime/cpu/HalfRows.h"
 #include "runtime/cpu/Integers.h"
+#include "runtime/device/DataErrors.h"
 #include "runtime/simd/Simd.h"
 
 #include <algorithm>
@@ -16,8 +17,7 @@ namespace shardc::runtime::cpu {
 static void checkIds(const Integers &ids, const FirstWrong &wrong,
                      int64_t rows) {
   if (wrong.any())
-    fail("id ", ids[wrong.position()], " at position ", wrong.position(),
-         " is outside the table's [0, ", rows, ")");
+    fail(wrongId(ids[wrong.position()], wrong.position(), rows));
 }
 
 void embedding(const Tensor &table, const Tensor &idTensor,
@@ -252,8 +252,7 @@ static int64_t checkedIndex(const Integers &indices, int64_t position,
                             int64_t size) {
   int64_t index = indices[position];
   if (index < -size || index >= size)
-    fail("index ", index, " at position ", position, " is outside [", -size,
-         ", ", size, ")");
+    fail(wrongIndex(index, position, size));
   return index < 0 ? index + size : index;
 }
 

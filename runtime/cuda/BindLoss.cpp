@@ -6,6 +6,7 @@
 #include "runtime/cuda/Bind.h"
 #include "runtime/cuda/Faults.h"
 #include "runtime/cuda/kernels/CrossEntropyParameters.h"
+#include "runtime/device/DataErrors.h"
 
 #include <algorithm>
 
@@ -47,10 +48,7 @@ LabelsParameters labelsOf(CudaDevice &device, const entry::Labels &labels,
   }
   of.fault = device.faults->word(
       [classes, ignored = labels.ignoreIndex](int64_t position, int64_t label) {
-        return "label " + std::to_string(label) + " in row " +
-               std::to_string(position) + " of the labels is outside [0, " +
-               std::to_string(classes) + ") and is not the ignored " +
-               std::to_string(ignored);
+        return wrongLabel(label, position, classes, ignored);
       });
   return of;
 }

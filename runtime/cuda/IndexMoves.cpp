@@ -6,6 +6,7 @@
 #include "runtime/cuda/Views.h"
 #include "runtime/cuda/kernels/IndexingParameters.h"
 #include "runtime/cuda/kernels/TopKParameters.h"
+#include "runtime/device/DataErrors.h"
 
 #include <algorithm>
 #include <bit>
@@ -50,20 +51,15 @@ static void requireBelow(int64_t number, int64_t limit, const char *what,
 
 using FaultText = std::function<std::string(int64_t position, int64_t value)>;
 
-static FaultText wrongId(int64_t rows) {
+static FaultText idFault(int64_t rows) {
   return [rows](int64_t position, int64_t id) {
-    return "id " + std::to_string(id) + " at position " +
-           std::to_string(position) + " is outside the table's [0, " +
-           std::to_string(rows) + ")";
+    return wrongId(id, position, rows);
   };
 }
 /// Of indices in turns into axes of these sizes.
-static FaultText wrongIndex(std::vector<int64_t> sizes) {
+static FaultText indexFault(std::vector<int64_t> sizes) {
   return [sizes = std::move(sizes)](int64_t position, int64_t index) {
-    int64_t size = sizes[position % std::ssize(sizes)];
-    return "index " + std::to_string(index) + " at position " +
-           std::to_string(position) + " is outside [" + std::to_string(-size) +
-           ", " + std::to_string(size) + ")";
+    return wrongIndex(index, position, sizes[position % std::ssize(sizes)]);
   };
 }
 
@@ -156,7 +152,7 @@ std::vector<Move> movesOf(const entry::Embedding &entry) {
                  foldRows(entry.output, 1)->stride * element,
                  1,
                  table.shape[0]};
-  return gatherMoves(reads, entry.ids, false, wrongId(table.shape[0]));
+  return gatherMoves(reads, entry.ids, false, idFault(table.shape[0]));
 }
 
 static std::vector<Move> gather(const Tensor &data, const Tensor &indices,
@@ -171,7 +167,7 @@ static std::vector<Move> gather(const Tensor &data, const Tensor &indices,
                  row,
                  product(data.shape, 0, axis),
                  data.shape[axis]};
-  return gatherMoves(reads, indices, true, wrongIndex({data.shape[axis]}));
+  return gatherMoves(reads, indices, true, indexFault({data.shape[axis]}));
 }
 
 static std::vector<Move> gatherNd(const Tensor &data, const Tensor &indices,
@@ -201,7 +197,7 @@ static std::vector<Move> gatherNd(const Tensor &data, const Tensor &indices,
     with.firstRow = first, with.units = units;
     moves.push_back(faultyMove("Indexing", named("gather_nd", unit), units,
                                with,
-                               wrongIndex({with.sizes, with.sizes + depth})));
+                               indexFault({with.sizes, with.sizes + depth})));
   });
   return moves;
 }
@@ -276,7 +272,7 @@ std::vector<Move> movesOf(const entry::EmbeddingGrad &entry) {
       gradient.data += part * positions * sums.gradientStride *
                        int64_t(elementSize(gradient.dtype));
     }
-    addRows(gradient, table, wrongId(table.shape[0]), ids, sums, start, false,
+    addRows(gradient, table, idFault(table.shape[0]), ids, sums, start, false,
             moves);
   }
   return moves;
@@ -294,7 +290,7 @@ static std::vector<Move> gatherGrad(const Tensor &gradient,
                inner * indices.elements(),
                inner,
                inner * result.shape[axis]};
-  addRows(gradient, result, wrongIndex({result.shape[axis]}), indices, sums,
+  addRows(gradient, result, indexFault({result.shape[axis]}), indices, sums,
           RowStart::Zero, true, moves);
   return moves;
 }
