@@ -4,6 +4,7 @@
 #include "runtime/cuda/Bind.h"
 #include "runtime/cuda/NcclGroups.h"
 #include "runtime/cuda/Reductions.h"
+#include "runtime/device/Parcels.h"
 
 #include <vector>
 
@@ -12,6 +13,10 @@ namespace {
 
 int64_t bytesOf(const Tensor &tensor) {
   return tensor.elements() * int64_t(elementSize(tensor.dtype));
+}
+
+CUdeviceptr parcelAddress(const Parcel &parcel) {
+  return reinterpret_cast<CUdeviceptr>(parcel.data);
 }
 
 } // namespace
@@ -73,25 +78,6 @@ Task bind(CudaDevice &device, const entry::StartAllReduce &entry) {
   };
 }
 
-/// Bytes that go to a rank, or come from it.
-struct Parcel {
-  int peer;
-  CUdeviceptr address;
-  size_t bytes;
-};
-
-static std::vector<Parcel> parcelsOf(const std::vector<Tensor> &tensors,
-                                     const std::vector<entry::Route> &routes) {
-  std::vector<Parcel> parcels;
-  for (const entry::Route &route : routes) {
-    const Tensor &of = tensors[route.tensor];
-    const auto size = int64_t(elementSize(of.dtype));
-    parcels.push_back({route.peer, addressOf(of) + route.begin * size,
-                       size_t(route.elements * size)});
-  }
-  return parcels;
-}
-
 /// What goes to a rank comes there in the order in which it was sent, as by the
 /// communicator's all-to-all.
 Task bind(CudaDevice &device, const entry::StartAllToAll &entry) {
@@ -105,12 +91,13 @@ Task bind(CudaDevice &device, const entry::StartAllToAll &entry) {
       device.groups->begin(in);
       for (size_t i = 0; i < sends.size(); ++i)
         device.context.driver.cuMemcpyDtoDAsync(
-            receives[i].address, sends[i].address, sends[i].bytes, in.stream);
+            parcelAddress(receives[i]), parcelAddress(sends[i]),
+            size_t(sends[i].bytes), in.stream);
       device.groups->end(in, id);
     };
   // All ranks take part, also with nothing.
   if (sends.empty() && receives.empty()) {
-    CUdeviceptr word = device.allocateSmall(4);
+    auto *word = static_cast<std::byte *>(pointer(device.allocateSmall(4)));
     sends.push_back({group.rank, word, 0});
     receives.push_back({group.rank, word, 0});
   }
@@ -120,11 +107,11 @@ Task bind(CudaDevice &device, const entry::StartAllToAll &entry) {
     device.groups->begin(in);
     nccl.check(nccl.ncclGroupStart(), "ncclGroupStart", in.comm);
     for (const Parcel &parcel : sends)
-      nccl.check(nccl.ncclSend(pointer(parcel.address), parcel.bytes, ncclUint8,
+      nccl.check(nccl.ncclSend(parcel.data, size_t(parcel.bytes), ncclUint8,
                                parcel.peer, in.comm, in.stream),
                  "ncclSend", in.comm);
     for (const Parcel &parcel : receives)
-      nccl.check(nccl.ncclRecv(pointer(parcel.address), parcel.bytes, ncclUint8,
+      nccl.check(nccl.ncclRecv(parcel.data, size_t(parcel.bytes), ncclUint8,
                                parcel.peer, in.comm, in.stream),
                  "ncclRecv", in.comm);
     nccl.check(nccl.ncclGroupEnd(), "ncclGroupEnd", in.comm);

@@ -3,6 +3,7 @@
 
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
+#include "runtime/device/Parcels.h"
 
 namespace shardc::runtime {
 
@@ -50,18 +51,6 @@ void Tickets::start(const entry::StartAllReduce &entry,
   }
   keep(entry.id, entry.group, entry.group->startAllReduce(segments));
 }
-static std::vector<Parcel> parcelsOf(const std::vector<Tensor> &tensors,
-                                     const std::vector<entry::Route> &routes) {
-  std::vector<Parcel> parcels;
-  for (const entry::Route &route : routes) {
-    const Tensor &tensor = tensors[route.tensor];
-    auto size = static_cast<int64_t>(elementSize(tensor.dtype));
-    parcels.push_back(
-        {route.peer, tensor.data + route.begin * size, route.elements * size});
-  }
-  return parcels;
-}
-
 void Tickets::start(const entry::StartAllToAll &entry) {
   keep(entry.id, entry.group,
        entry.group->startAllToAll(
