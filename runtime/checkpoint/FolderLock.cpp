@@ -2,6 +2,7 @@
 #include "runtime/checkpoint/FolderLock.h"
 
 #include "runtime/base/Error.h"
+#include "runtime/base/HostName.h"
 #include "runtime/base/Text.h"
 
 #include <algorithm>
@@ -36,9 +37,7 @@ FolderLock::FolderLock(const std::string &folder) : path(folder + "/.lock") {
     }
   } while (stat(path.c_str(), &named) != 0 || named.st_ino != opened.st_ino ||
            named.st_dev != opened.st_dev);
-  char host[128] = "";
-  gethostname(host, sizeof(host) - 1);
-  std::string owner = concat("process ", getpid(), " of ", host);
+  std::string owner = concat("process ", getpid(), " of ", hostName());
   // For people alone: where it cannot be written the lock holds as well.
   if (ftruncate(file.get(), 0) == 0)
     (void)!pwrite(file.get(), owner.data(), owner.size(), 0);

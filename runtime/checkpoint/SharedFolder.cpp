@@ -1,6 +1,7 @@
 // Whether a path leads all processes of a run to one folder.
 #include "runtime/checkpoint/SharedFolder.h"
 
+#include "runtime/base/HostName.h"
 #include "runtime/base/Text.h"
 #include "runtime/comm/GatherTexts.h"
 #include "runtime/files/Descriptor.h"
@@ -93,11 +94,10 @@ void checkSharedFolder(Communicator &communicator, const std::string &path) {
   said = gatherTexts(communicator, said)[leader];
   if (said.starts_with("-"))
     fail("--checkpoint-dir: ", said.substr(1));
-  char host[256] = "";
-  gethostname(host, sizeof(host) - 1);
   bool sees = isThere(path + "/" + said.substr(1));
-  std::vector<std::string> all = gatherTexts(
-      communicator, sees ? "" : concat("process ", getpid(), " on ", host));
+  std::vector<std::string> all =
+      gatherTexts(communicator,
+                  sees ? "" : concat("process ", getpid(), " on ", hostName()));
   mark.reset();
   for (size_t rank = 0; rank < all.size(); ++rank)
     if (!all[rank].empty())

@@ -1,24 +1,17 @@
 // Where the processes of a run meet.
 #include "runtime/launch/Rendezvous.h"
 
+#include "runtime/base/HostName.h"
 #include "runtime/base/Text.h"
 #include "runtime/store/Connection.h"
 
 #include <algorithm>
 #include <memory>
-#include <unistd.h>
 
 namespace shardc::runtime {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-std::string hostName() {
-  char name[256] = "";
-  if (gethostname(name, sizeof(name) - 1) != 0)
-    return "unknown host";
-  return name;
-}
 
 /// "1, 3 (on node2), 5 and 12 more"
 static std::string listText(const std::vector<int> &processes,

@@ -64,9 +64,6 @@ private:
   int localIndex = 0, localCount = 1;
 };
 
-/// This machine's name.
-std::string hostName();
-
 } // namespace shardc::runtime
 
 #endif

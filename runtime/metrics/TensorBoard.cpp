@@ -2,6 +2,7 @@
 #include "runtime/metrics/TensorBoard.h"
 
 #include "runtime/base/Error.h"
+#include "runtime/base/HostName.h"
 #include "runtime/metrics/Crc32c.h"
 #include "runtime/metrics/Process.h"
 
@@ -15,11 +16,6 @@
 namespace shardc::runtime {
 
 namespace {
-
-std::string hostName() {
-  char name[256] = {};
-  return gethostname(name, sizeof(name) - 1) == 0 && *name ? name : "localhost";
-}
 
 /// Lowest byte first.
 template <typename Integer> std::string littleEndian(Integer value) {

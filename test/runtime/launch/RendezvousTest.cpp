@@ -1,6 +1,8 @@
 // Processes that meet: here threads, each with a Launch of its own.
 #include "runtime/launch/Rendezvous.h"
 
+#include "runtime/base/HostName.h"
+
 #include <condition_variable>
 #include <gtest/gtest.h>
 #include <mutex>
