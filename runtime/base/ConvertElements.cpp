@@ -67,13 +67,13 @@ uint16_t float16Bits(double value) {
 void round(double value, Float16 &result) { result.bits = float16Bits(value); }
 
 template <typename T>
-constexpr bool isHalf =
+constexpr bool isHalfElement =
     std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>;
 
 template <typename To, typename From> To convertOne(From value) {
-  if constexpr (isHalf<From>) {
+  if constexpr (isHalfElement<From>) {
     return convertOne<To>(widened(value));
-  } else if constexpr (isHalf<To>) {
+  } else if constexpr (isHalfElement<To>) {
     To result;
     round(static_cast<double>(value), result);
     return result;

@@ -69,8 +69,7 @@ int32_t onnxDtype(DType dtype) {
 }
 
 bool isFloat(DType dtype) {
-  return dtype == plan::FLOAT32 || dtype == plan::FLOAT64 ||
-         dtype == plan::BFLOAT16 || dtype == plan::FLOAT16;
+  return dtype == plan::FLOAT32 || dtype == plan::FLOAT64 || isHalf(dtype);
 }
 
 bool isSigned(DType dtype) {

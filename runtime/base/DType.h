@@ -24,12 +24,21 @@ plan::DType dtypeFromOnnx(int32_t onnxDtype);
 int32_t onnxDtype(plan::DType dtype);
 
 bool isFloat(plan::DType dtype);
+/// Whether elements are 16-bit floats ("half" precision).
+inline bool isHalf(plan::DType dtype) {
+  return dtype == plan::BFLOAT16 || dtype == plan::FLOAT16;
+}
 /// Floats, and the integers that may be negative.
 bool isSigned(plan::DType dtype);
 
 /// What is computed with elements of a type: float64, or float32.
 inline plan::DType computeDtype(plan::DType dtype) {
   return dtype == plan::FLOAT64 ? plan::FLOAT64 : plan::FLOAT32;
+}
+
+/// float32 for 16-bit floats, and the type itself for all others.
+inline plan::DType widenedDtype(plan::DType dtype) {
+  return isHalf(dtype) ? plan::FLOAT32 : dtype;
 }
 
 /// Whether convertElements takes this pair: floats to floats, integers and bool

@@ -5,6 +5,7 @@
 #ifndef SHARDC_RUNTIME_COMM_COMMUNICATOR_H
 #define SHARDC_RUNTIME_COMM_COMMUNICATOR_H
 
+#include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
 #include "runtime/comm/RankNote.h"
 #include "runtime/plan.pb.h"
@@ -212,10 +213,7 @@ public:
            ranks, " ranks: the product does not divide");
   }
   /// The type in which elements of a reducible type are added.
-  static plan::DType sumType(plan::DType dtype) {
-    return dtype == plan::BFLOAT16 || dtype == plan::FLOAT16 ? plan::FLOAT32
-                                                             : dtype;
-  }
+  static plan::DType sumType(plan::DType dtype) { return widenedDtype(dtype); }
 };
 
 } // namespace shardc::runtime

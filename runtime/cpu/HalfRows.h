@@ -3,7 +3,7 @@
 #ifndef SHARDC_RUNTIME_CPU_HALFROWS_H
 #define SHARDC_RUNTIME_CPU_HALFROWS_H
 
-#include "runtime/plan.pb.h"
+#include "runtime/base/DType.h"
 #include "runtime/simd/Simd.h"
 
 #include <cstddef>
@@ -12,10 +12,6 @@
 
 namespace shardc::runtime::cpu {
 
-/// Whether elements are 16-bit floats.
-inline bool isHalf(plan::DType dtype) {
-  return dtype == plan::BFLOAT16 || dtype == plan::FLOAT16;
-}
 template <typename T>
 constexpr bool isHalfType =
     std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>;

@@ -159,8 +159,6 @@ private:
   LabelsParameters labels;
 };
 
-bool isHalf(plan::DType dtype) { return elementSize(dtype) == 2; }
-
 Chunks::Chunks(CudaDevice &device, const entry::LinearCrossEntropy &a)
     : device(device), a(a), input(*foldRows(a.input, 1)),
       features(a.input.shape.back()),

@@ -18,11 +18,6 @@ std::vector<const plan::Output *> outputsOf(const plan::Plan &plan) {
   return outputs;
 }
 
-plan::DType storedDtype(plan::DType dtype) {
-  return dtype == plan::BFLOAT16 || dtype == plan::FLOAT16 ? plan::FLOAT32
-                                                           : dtype;
-}
-
 const char *npyType(plan::DType dtype) {
   switch (dtype) {
   case plan::FLOAT32:
@@ -55,7 +50,7 @@ const char *npyType(plan::DType dtype) {
 /// Of version 1.0; numpy lets data begin at a multiple of 64 bytes.
 std::string npyHeader(const plan::Tensor &value, int64_t samples) {
   std::string text =
-      concat("{'descr': '", npyType(storedDtype(value.dtype())),
+      concat("{'descr': '", npyType(widenedDtype(value.dtype())),
              "', 'fortran_order': False, 'shape': (", samples, ",");
   for (int dim = 1; dim < value.shape_size(); ++dim)
     text += concat(dim > 1 ? ", " : " ", value.shape(dim));
@@ -74,7 +69,7 @@ class Gathering {
 public:
   Gathering(const plan::Output &output, Rank &rank)
       : rank(rank), slice(rank.tensor(output.value())),
-        stored(storedDtype(slice.dtype)),
+        stored(widenedDtype(slice.dtype)),
         read(slice.elements * elementSize(slice.dtype)),
         own(slice.elements * elementSize(stored)),
         all(own.size() * rank.ranks()),
@@ -128,7 +123,7 @@ PredictionFile::PredictionFile(const plan::Output &output,
                                const std::string &path, int64_t samples)
     : file(path) {
   const plan::Tensor &value = output.value();
-  uint64_t bytes = samples * elementSize(storedDtype(value.dtype()));
+  uint64_t bytes = samples * elementSize(widenedDtype(value.dtype()));
   for (int dim = 1; dim < value.shape_size(); ++dim)
     bytes *= value.shape(dim);
   std::string header = npyHeader(value, samples);

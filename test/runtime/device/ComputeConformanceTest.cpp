@@ -119,7 +119,7 @@ TEST_P(CopyConformance, KeepsEveryBit) {
     for (plan::DType dtype : {plan::FLOAT32, plan::FLOAT16, plan::BFLOAT16}) {
       Tensor source = from;
       source.dtype = dtype;
-      if (isHalf(dtype))
+      if (isNarrow(dtype))
         source.shape = {1 << 17};
       Tensor to = bench.room(dtype, source.shape);
       bench.run(entry::Copy{source, to});
@@ -137,7 +137,7 @@ TEST_P(FillConformance, WritesTheValueInItsType) {
          {Layout(), spaced(shape, 4), permuted(shape, {1, 0})}) {
       bool isFloat = sizeOf(dtype) == 8   ? dtype == plan::FLOAT64
                      : sizeOf(dtype) == 4 ? dtype == plan::FLOAT32
-                                          : isHalf(dtype);
+                                          : isNarrow(dtype);
       std::vector<double> values = {0, 1};
       if (isFloat)
         // A tie of bfloat16, and what float16 makes infinite.
@@ -247,7 +247,7 @@ SHARDC_CONFORMANCE(EmbeddingGrad);
 TEST_P(EmbeddingGradConformance, AddsRows) {
   for (const EmbeddingCase &of : embeddings)
     for (plan::DType dtype : floatTypes)
-      for (int setting = 0; setting < (isHalf(dtype) ? 4 : 2); ++setting)
+      for (int setting = 0; setting < (isNarrow(dtype) ? 4 : 2); ++setting)
         onDevice([&](Bench &bench) {
           bool accumulate = setting % 2, wide = setting / 2;
           SCOPED_TRACE(testing::Message()

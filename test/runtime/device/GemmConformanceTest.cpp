@@ -146,7 +146,7 @@ struct Setting {
           if (hasBias)
             add(bias[j]);
           if (hasResidual || with == With::Accumulate) {
-            if (mayRound && isHalf(resultType))
+            if (mayRound && isNarrow(resultType))
               expected.add(
                   at, 0, roundoff(resultType) * std::fabs(expected.values[at]));
             add(before[at]);
@@ -176,7 +176,7 @@ TEST_P(GemmConformance, IsTheProduct) {
         for (With with : allOf(GetParam(), of)) {
           // Sums that are kept in float32.
           plan::DType results[] = {dtype, sumType(dtype)};
-          for (int wide = 0; wide <= (isHalf(dtype) ? 1 : 0); ++wide)
+          for (int wide = 0; wide <= (isNarrow(dtype) ? 1 : 0); ++wide)
             onDevice([&](Bench &bench) {
               SCOPED_TRACE(testing::Message()
                            << of.batch << " of " << of.m << " x " << of.n

@@ -61,7 +61,7 @@ int64_t sizeOf(plan::DType dtype) {
   }
 }
 
-bool isHalf(plan::DType dtype) {
+bool isNarrow(plan::DType dtype) {
   return dtype == plan::BFLOAT16 || dtype == plan::FLOAT16;
 }
 plan::DType sumType(plan::DType dtype) {

@@ -20,7 +20,7 @@ constexpr plan::DType floatTypes[] = {plan::FLOAT64, plan::FLOAT32,
 /// Bytes of an element.
 int64_t sizeOf(plan::DType dtype);
 /// Whether elements are bfloat16 or float16.
-bool isHalf(plan::DType dtype);
+bool isNarrow(plan::DType dtype);
 /// What sums of elements are formed in: float64, or float32.
 plan::DType sumType(plan::DType dtype);
 /// The relative error of one rounding: 2^-53, 2^-24, 2^-11 or 2^-8.

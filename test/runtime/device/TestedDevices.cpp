@@ -82,7 +82,7 @@ struct ProcessorWorkspace {
   int workers;
 
   int64_t operator()(const entry::Gemm &entry) const {
-    if (!cpu::isHalf(entry.a.tensor.dtype))
+    if (!isHalf(entry.a.tensor.dtype))
       return 0;
     return workers * cpu::halfGemmWorkspace(entry.c.rows, entry.c.columns,
                                             entry.a.columns);
