@@ -3,6 +3,7 @@
 #include "passes/Passes.h"
 
 #include "frontend/nn/NN.h"
+#include "frontend/nn/support/ElementBytes.h"
 #include "passes/analyses/CostModel.h"
 #include "passes/fsdp/RowSizes.h"
 
@@ -138,7 +139,7 @@ void RowExchanger::count(func::FuncOp function, Table &table) {
   };
   auto bytesOf = [&](Type type) {
     return static_cast<double>(table.unit.getElements()) *
-           type.getIntOrFloatBitWidth() / 8;
+           static_cast<double>(nn::elementBytes(type));
   };
   for (Lookups &lookups : table.lookups) {
     if (lookups.start->getParentOp() != function)

@@ -2,6 +2,8 @@
 // Columns are in KernelColumns.cpp.
 #include "codegen/cpu/KernelLoops.h"
 
+#include "frontend/nn/support/ElementBytes.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -376,8 +378,7 @@ void KernelLoops::chooseKept() {
     if (llvm::is_contained(nest.outputs, tensor) ||
         costOf(tensor, known) < keptCost)
       continue;
-    Type element = getElementTypeOrSelf(tensor.getType());
-    int64_t width = std::max<int64_t>(1, element.getIntOrFloatBitWidth() / 8);
+    int64_t width = nn::elementBytes(getElementTypeOrSelf(tensor.getType()));
     int64_t size = llvm::alignTo(nest.extents.lanes * width, 64);
     if (bytes + size > mostRowBufferBytes)
       continue;

@@ -1,6 +1,7 @@
 // Traffic, arithmetic and launches of ops that run again.
 #include "passes/analyses/RecomputationTime.h"
 
+#include "frontend/nn/support/ElementBytes.h"
 #include "passes/analyses/SavedValues.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -11,9 +12,7 @@ namespace shardc {
 
 int64_t elementBytesOf(Type type) {
   Type element = getElementTypeOrSelf(type);
-  return element.isIntOrFloat()
-             ? std::max<int64_t>(1, element.getIntOrFloatBitWidth() / 8)
-             : 8;
+  return element.isIntOrFloat() ? nn::elementBytes(element) : 8;
 }
 
 int64_t bytesOf(Value value) {

@@ -2,6 +2,7 @@
 #ifndef SHARDC_PASSES_FSDP_ROWSIZES_H
 #define SHARDC_PASSES_FSDP_ROWSIZES_H
 
+#include "frontend/nn/support/ElementBytes.h"
 #include "passes/fsdp/FSDP.h"
 #include "runtime/device/RowExchange.h"
 
@@ -11,18 +12,15 @@ namespace shardc::fsdp {
 /// rank, of ids of one type, with rows or gradients of another.
 inline RowExchange rowExchange(UnitOp unit, int64_t width, int64_t positions,
                                mlir::Type idType, mlir::Type elementType) {
-  auto bytesOf = [](mlir::Type type) {
-    return static_cast<int64_t>(type.getIntOrFloatBitWidth() / 8);
-  };
   RowExchange sizes;
   sizes.ranks = static_cast<int64_t>(unit.getShards());
   sizes.width = width;
   sizes.sliceRows =
       static_cast<int64_t>(unit.getElements()) / (sizes.ranks * width);
   sizes.positions = positions;
-  sizes.idBytes = bytesOf(idType);
-  sizes.elementBytes = bytesOf(elementType);
-  sizes.sumBytes = bytesOf(unit.getGradientType());
+  sizes.idBytes = nn::elementBytes(idType);
+  sizes.elementBytes = nn::elementBytes(elementType);
+  sizes.sumBytes = nn::elementBytes(unit.getGradientType());
   return sizes;
 }
 

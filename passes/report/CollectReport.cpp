@@ -1,6 +1,7 @@
 // Reads a report from the sharded step.
 #include "passes/report/Report.h"
 
+#include "frontend/nn/support/ElementBytes.h"
 #include "passes/fsdp/FSDP.h"
 #include "runtime/base/SplitMaster.h"
 #include "runtime/device/Optimizers.h"
@@ -22,8 +23,7 @@ static std::string dtypeName(Type type) {
 
 static int64_t bytesOf(Type type) {
   auto tensor = cast<RankedTensorType>(type);
-  return tensor.getNumElements() *
-         llvm::divideCeil(tensor.getElementTypeBitWidth(), 8);
+  return tensor.getNumElements() * nn::elementBytes(tensor.getElementType());
 }
 
 namespace {
