@@ -4,14 +4,11 @@
 #include "frontend/nn/support/Evaluation.h"
 #include "mlir/IR/Matchers.h"
 #include "passes/analyses/ComputeTypes.h"
+#include "passes/analyses/FloatElements.h"
 
 using namespace mlir;
 
 namespace shardc {
-
-static FloatType floatElement(Value value) {
-  return dyn_cast<FloatType>(getElementTypeOrSelf(value.getType()));
-}
 
 /// Moves whose gradient is a move: not those that add up (broadcast, gather).
 static bool isPureMove(Operation *op) {
@@ -40,10 +37,6 @@ RankedTensorType GradientTypes::of(Value value) const {
   return parameterGradient && parameters.contains(value)
              ? type.clone(parameterGradient)
              : type;
-}
-
-static void setElement(Value value, FloatType type) {
-  value.setType(cast<RankedTensorType>(value.getType()).clone(type));
 }
 
 /// Whether the producer of a value that is read at most `uses` times can make

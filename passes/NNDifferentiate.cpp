@@ -2,6 +2,7 @@
 // gradient.
 #include "passes/GradientTypes.h"
 #include "passes/Passes.h"
+#include "passes/analyses/FloatElements.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -13,11 +14,6 @@ namespace shardc {
 #include "passes/Passes.h.inc"
 
 namespace {
-
-bool isFloatTensor(Value value) {
-  auto type = dyn_cast<RankedTensorType>(value.getType());
-  return type && isa<FloatType>(type.getElementType());
-}
 
 /// Differentiates the function that it is given, in place.
 class BackwardPass {
@@ -69,7 +65,7 @@ private:
           }))
         continue;
       for (Value result : op.getResults())
-        if (isFloatTensor(result))
+        if (floatElement(result))
           varying.insert(result);
     }
   }

@@ -1,6 +1,7 @@
 // nn-precision: gives floats their types, and places casts where two meet.
 #include "passes/Passes.h"
 #include "passes/analyses/ComputeTypes.h"
+#include "passes/analyses/FloatElements.h"
 
 using namespace mlir;
 
@@ -9,15 +10,6 @@ namespace shardc {
 #include "passes/Passes.h.inc"
 
 namespace {
-
-FloatType floatElement(Value value) {
-  auto type = dyn_cast<RankedTensorType>(value.getType());
-  return type ? dyn_cast<FloatType>(type.getElementType()) : FloatType();
-}
-
-void setElement(Value value, FloatType type) {
-  value.setType(cast<RankedTensorType>(value.getType()).clone(type));
-}
 
 /// Widening keeps each value exactly; narrowing rounds to nearest. A finite
 /// value beyond the type becomes the largest that it has: the -3.4e38 of a mask

@@ -1,6 +1,7 @@
 // Which type each op computes in. The families that `keep` names (norm,
 // softmax, loss) are told here.
 #include "passes/analyses/ComputeTypes.h"
+#include "passes/analyses/FloatElements.h"
 #include "passes/analyses/OpClasses.h"
 #include "passes/options/UnitsOption.h"
 
@@ -11,10 +12,7 @@ using namespace mlir;
 
 namespace shardc {
 
-static bool isFloat(Value value) {
-  auto type = dyn_cast<RankedTensorType>(value.getType());
-  return type && isa<FloatType>(type.getElementType());
-}
+static bool isFloat(Value value) { return bool(floatElement(value)); }
 
 static bool isNorm(Operation *op) { return op->hasTrait<nn::IsNorm>(); }
 static bool isSoftmax(Operation *op) { return op->hasTrait<nn::IsSoftmax>(); }
