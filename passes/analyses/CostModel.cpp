@@ -76,6 +76,11 @@ std::string shardc::bytesText(double bytes) {
   return readable(bytes, {"B", "kB", "MB", "GB", "TB"});
 }
 
+std::string shardc::operationsText(double operations) {
+  return readable(operations,
+                  {"FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP"});
+}
+
 std::string shardc::timeText(double seconds) {
   return readable(seconds * 1e9, {"ns", "us", "ms", "s"});
 }

@@ -73,8 +73,10 @@ public:
   const Cluster cluster;
 };
 
-/// "28.3 MB" (decimal), "71 us": for reasons and reports.
+/// Three digits and a unit, of which each is 1000 of the one before: "28.3 MB",
+/// "1.50 GFLOP", "71 us".
 std::string bytesText(double bytes);
+std::string operationsText(double operations);
 std::string timeText(double seconds);
 
 } // namespace shardc

@@ -14,19 +14,6 @@
 using namespace mlir;
 using namespace shardc;
 
-/// 153.6 MB, 1.2 GB: three or four digits, decimal units.
-static std::string readable(double amount, ArrayRef<const char *> units) {
-  size_t index = 0;
-  for (; amount >= 1000 && index + 1 < units.size(); ++index)
-    amount /= 1000;
-  return llvm::formatv(index == 0 ? "{0:f0} {1}" : "{0:f1} {1}", amount,
-                       units[index])
-      .str();
-}
-static std::string readableBytes(int64_t bytes) {
-  return readable(bytes, {"B", "kB", "MB", "GB", "TB"});
-}
-
 /// "16 slices over all ranks", "8 slices over dimension shard".
 static std::string slices(const CompileReport &report, int64_t count,
                           ArrayRef<int64_t> dims) {
@@ -157,8 +144,8 @@ static void printUnits(llvm::raw_ostream &os, const CompileReport &report) {
                               .str();
     os << llvm::formatv("  {0,-34}{1,12}{2,14}{3,20}{4,12}{5,12}\n", name,
                         unit.parameters.size(), unit.elements, padding,
-                        readableBytes(unit.bytes),
-                        readableBytes(perRank(unit)));
+                        bytesText(double(unit.bytes)),
+                        bytesText(double(perRank(unit))));
     if (!unit.reason.empty())
       os << "    " << unit.reason << "\n";
   }
@@ -188,7 +175,7 @@ static void printCollectives(llvm::raw_ostream &os,
         "  {0,-18}{1,-12}{2,-18}{3,8}{4,12}\n", std::get<0>(key),
         std::get<1>(key),
         llvm::formatv("over {0} ({1})", std::get<2>(key), sum.groupSize).str(),
-        sum.count, readableBytes(sum.bytes));
+        sum.count, bytesText(double(sum.bytes)));
 }
 
 /// "2x8 (replicate=2, shard=8)".
@@ -201,7 +188,7 @@ static std::string meshDescription(const CompileReport &report) {
       .str();
 }
 
-/// "remat cheap: backward keeps 472.1 MB of 878.3 MB, computes the rest again:
+/// "remat cheap: backward keeps 472 MB of 878 MB, computes the rest again:
 /// 0.06 % of the step's FLOP, 905 MB read and written; estimated 45 ms, 0.31 %
 /// of the step's arithmetic".
 static void printRemat(llvm::raw_ostream &os, const CompileReport &report) {
@@ -209,15 +196,15 @@ static void printRemat(llvm::raw_ostream &os, const CompileReport &report) {
   if (!remat)
     return;
   os << "remat " << remat->policy << ": backward keeps "
-     << readableBytes(remat->keptBytes);
+     << bytesText(double(remat->keptBytes));
   if (remat->recomputedBytes) {
-    os << " of the " << readableBytes(remat->readBytes)
+    os << " of the " << bytesText(double(remat->readBytes))
        << " that it reads, and computes the rest again: ";
     if (report.flopsPerStep)
       os << llvm::formatv("{0:f2} % of the step's FLOP, ",
                           100.0 * remat->recomputedFlops /
                               *report.flopsPerStep);
-    os << readableBytes(remat->recomputedBytes)
+    os << bytesText(double(remat->recomputedBytes))
        << " read and written; estimated " << timeText(remat->recomputedSeconds);
     if (remat->stepSeconds > 0)
       os << llvm::formatv(", {0:f2} % of the step's arithmetic",
@@ -280,28 +267,26 @@ void shardc::printReport(llvm::raw_ostream &os, const CompileReport &report) {
   printUnits(os, report);
   printCollectives(os, report);
   if (report.memory) {
-    os << "memory per rank: " << readableBytes(report.memory->peakBytes)
+    os << "memory per rank: " << bytesText(double(report.memory->peakBytes))
        << " (alive at once: at least "
-       << readableBytes(report.memory->liveBoundBytes) << ")\n";
+       << bytesText(double(report.memory->liveBoundBytes)) << ")\n";
     if (report.memory->accumulationBytes)
       os << "with --grad-accumulation (" << report.accumulate
-         << "): " << readableBytes(report.memory->accumulationBytes)
+         << "): " << bytesText(double(report.memory->accumulationBytes))
          << " more\n";
     for (const CompileReport::Pool &pool : report.memory->pools) {
       os << llvm::formatv("  {0,-16}{1,12}\n", pool.name,
-                          readableBytes(pool.bytes));
+                          bytesText(double(pool.bytes)));
       if (pool.kinds.size() > 1 || runtime::isHostPool(pool.name))
         for (const CompileReport::Kind &kind : pool.kinds)
           os << llvm::formatv("    {0,-14}{1,12} at most\n", kind.name,
-                              readableBytes(kind.bytes));
+                              bytesText(double(kind.bytes)));
     }
     printRemat(os, report);
   }
   if (report.flopsPerStep)
     os << "arithmetic per rank and step: "
-       << readable(*report.flopsPerStep,
-                   {"FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP"})
-       << "\n";
+       << operationsText(*report.flopsPerStep) << "\n";
   printTimeline(os, report);
   if (report.kernels)
     os << "kernels built: " << *report.kernels << "\n";

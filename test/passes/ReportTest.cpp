@@ -115,7 +115,7 @@ TEST(Report, takesWhatTheDriverKnows) {
       << text;
   EXPECT_NE(text.find("with --grad-accumulation"), std::string::npos) << text;
   EXPECT_NE(text.find("40 B more"), std::string::npos) << text;
-  EXPECT_NE(text.find("1.5 GFLOP"), std::string::npos) << text;
+  EXPECT_NE(text.find("1.50 GFLOP"), std::string::npos) << text;
 }
 
 TEST(Report, printsEqualUnitsInOneLine) {
