@@ -74,7 +74,6 @@ public:
   bool isAligned(const step::View &view) const {
     return view.offset % target.argumentAlignment() == 0;
   }
-  mlir::ModuleOp getModule() { return module; }
 
 private:
   mlir::Value buffer(int64_t bytes, llvm::StringRef name, mlir::Location loc,

@@ -27,7 +27,6 @@ public:
   ThreadPool &operator=(const ThreadPool &) = delete;
 
   int workers() const { return workerCount; }
-  bool spins() const { return spin; }
 
   /// Cuts [0, extent) into contiguous ranges, at most one per worker and each
   /// of at least `grain` work items, and calls body(begin, end, worker) on

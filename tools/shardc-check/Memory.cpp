@@ -48,7 +48,6 @@ void Memory::endProgram() {
 
 void Memory::claim(const std::string &where, uint32_t buffer) {
   const plan::Buffer &own = plan.buffers(int(buffer));
-  states[buffer].wasUsed = true;
   if (states[buffer].isLive || own.bytes() == 0)
     return;
   std::map<int64_t, uint32_t> &pool = live[own.pool()];
@@ -74,7 +73,6 @@ void Memory::claim(const std::string &where, uint32_t buffer) {
 
 Value Memory::read(const std::string &where, const plan::Tensor &tensor) {
   State &state = states[tensor.buffer()];
-  state.wasUsed = true;
   View places = placesOf(tensor);
   int64_t bytes = bytesOf(tensor.dtype());
   if (places.count() == 0)

@@ -47,12 +47,10 @@ public:
   std::vector<Record> &records(uint32_t buffer) {
     return states[buffer].records;
   }
-  bool wasUsed(uint32_t buffer) const { return states[buffer].wasUsed; }
-  void markUsed(uint32_t buffer) { states[buffer].wasUsed = true; }
 
 private:
   struct State {
-    bool isLive = false, wasUsed = false;
+    bool isLive = false;
     std::string overwritten; // by whom
     std::vector<Record> records;
   };
