@@ -86,7 +86,7 @@ public:
 
   void run() {
     for (Operation *op : backward) {
-      bool isCall = isLibraryCall(op);
+      bool isCall = hasNoKernel(op);
       if (isCall)
         ++calls;
       // A view follows what reads it: the value is made no sooner.

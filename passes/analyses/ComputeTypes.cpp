@@ -22,7 +22,7 @@ bool isMove(Operation *op) { return op->hasTrait<nn::IsMove>(); }
 /// Its result is still a parameter, in another shape.
 static bool isMoveOfWhole(Operation *op) {
   return isMove(op) &&
-         (!isLibraryCall(op) || op->hasTrait<nn::IsGradientRule>());
+         (isa<nn::KernelBody>(op) || op->hasTrait<nn::IsGradientRule>());
 }
 
 static bool isBuffer(nn::ParameterOp parameter) {
@@ -68,7 +68,7 @@ void ComputeTypes::readFunction(func::FuncOp function) {
     if (op.hasAttr(nn::unroundedAttr) || (readsUnrounded && isMove(&op)))
       unrounded.insert_range(op.getResults());
     if (op.hasAttr(nn::unroundedAttr) ||
-        (readsUnrounded && !isMove(&op) && !isLibraryCall(&op)))
+        (readsUnrounded && !isMove(&op) && !hasNoKernel(&op)))
       parts.insert(&op);
     if (auto get = dyn_cast<nn::GetParameterOp>(op)) {
       StringAttr name = get.getParameterAttr().getAttr();
@@ -239,7 +239,7 @@ bool ComputeTypes::isKept(Operation *op) const {
 
 FloatType ComputeTypes::of(Operation *op) const {
   const SmallVector<StringAttr> weights = weightsOf(op);
-  if (isLibraryCall(op) && !weights.empty())
+  if (hasNoKernel(op) && !weights.empty())
     return parameterTypes.lookup(weights.front());
   if (isKept(op) || llvm::all_of(op->getOperands(), [&](Value x) {
         return !isFloat(x) || auxiliary.contains(x);
@@ -260,7 +260,7 @@ llvm::Error ComputeTypes::agreeOnParameters() {
   for (bool changed = true; changed;) {
     changed = false;
     for (Operation *op : ops) {
-      if (!isLibraryCall(op))
+      if (!hasNoKernel(op))
         continue;
       const SmallVector<StringAttr> weights = weightsOf(op);
       FloatType widest = matched.contains(op) ? wide : FloatType();

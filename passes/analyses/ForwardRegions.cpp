@@ -51,7 +51,7 @@ ForwardRegions::ForwardRegions(func::FuncOp train, Operation *lastForward,
           producer && !isHere)
         inputs.insert(producer);
   for (Operation *op : forward)
-    if (isLibraryCall(op) || llvm::any_of(op->getOperands(), [&](Value value) {
+    if (hasNoKernel(op) || llvm::any_of(op->getOperands(), [&](Value value) {
           auto [producer, isHere] = producerOf(value, op);
           return isHere && isMadeOfCalls(producer) && !makesInput(producer);
         }))

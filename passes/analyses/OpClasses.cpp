@@ -5,7 +5,7 @@
 
 using namespace mlir;
 
-bool shardc::isLibraryCall(Operation *op) {
+bool shardc::hasNoKernel(Operation *op) {
   return isa<nn::NNDialect>(op->getDialect()) && !isa<nn::KernelBody>(op) &&
          !op->hasTrait<nn::MixedTypes>();
 }
@@ -16,7 +16,7 @@ StringRef shardc::classOf(Operation *op) {
     return "";
   // Of moves, those by indices are calls.
   if (op->hasTrait<nn::IsMove>())
-    return isLibraryCall(op) ? "embedding" : "movement";
+    return hasNoKernel(op) ? "embedding" : "movement";
   if (op->hasTrait<nn::IsNorm>())
     return "norm";
   if (op->hasTrait<nn::IsSoftmax>())

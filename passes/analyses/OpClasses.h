@@ -10,8 +10,11 @@ namespace shardc {
 /// (losses, views).
 llvm::StringRef classOf(mlir::Operation *op);
 
-/// Whether it is a call of the target's library rather than generated code.
-bool isLibraryCall(mlir::Operation *op);
+/// Whether it is an nn op that is no generated code: a call of the target's
+/// library, or what is there before any code (a constant, a parameter). A concat
+/// and a pad are generated code, though they are calls where their places are
+/// many: `nn::LibraryCall` holds for them, and not for constants.
+bool hasNoKernel(mlir::Operation *op);
 
 } // namespace shardc
 

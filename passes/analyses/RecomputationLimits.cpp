@@ -15,7 +15,7 @@ static constexpr int mostRounds = 4;
 OpSet SavedValues::besideOf(const OpSet &chosen) const {
   OpSet beside;
   for (Operation *op : candidates)
-    if (!isLibraryCall(op) || chosen.contains(op))
+    if (!hasNoKernel(op) || chosen.contains(op))
       beside.insert(op);
   return beside;
 }

@@ -22,7 +22,7 @@ std::string SavedValues::whyKept(Value value,
   if (rules.regions.contains(op) && rules.regions.makesInput(op) &&
       rules.regions.isMadeOfCalls(op))
     return "it is the input of another unit or module";
-  if (rules.regions.isLast(op) && isLibraryCall(op))
+  if (rules.regions.isLast(op) && hasNoKernel(op))
     return "backward begins with it";
   if (!candidates.contains(op) && isBounded(op) && !rules.regions.isLast(op))
     return "the library adds it to a product, or what is added to it";

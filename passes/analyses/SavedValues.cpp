@@ -106,8 +106,7 @@ bool SavedValues::mayRunAgain(Operation *op, Span span) const {
   if (isBounded(op) && !regions.isLast(op))
     return true;
   // What is made of products would bring the region before this one along.
-  if (isLibraryCall(op) ||
-      (regions.makesInput(op) && regions.isMadeOfCalls(op)))
+  if (hasNoKernel(op) || (regions.makesInput(op) && regions.isMadeOfCalls(op)))
     return false;
   // What most of backward reads would be alive for as long as if it were kept.
   int64_t backward = position.size() - position.lookup(lastForward);
