@@ -21,14 +21,14 @@ static std::string namesOf(const std::vector<plan::Plan> &plans) {
 }
 
 std::optional<size_t> namedTarget(const std::vector<plan::Plan> &plans,
-                                  const Options &options) {
+                                  const Options &options,
+                                  const PlatformFactory &platformOf) {
   if (options.device == DeviceKind::Auto)
     return plans.size() == 1 ? std::optional<size_t>(0) : std::nullopt;
-  bool wantsCuda = options.device == DeviceKind::Cuda;
   auto found = std::ranges::find_if(plans, [&](const plan::Plan &plan) {
-    return wantsCuda ? plan.target().has_cuda() : plan.target().has_cpu();
+    return platformOf(plan)->traits(plan).kind == options.device;
   });
-  const char *name = wantsCuda ? "cuda" : "cpu";
+  const char *name = options.device == DeviceKind::Cuda ? "cuda" : "cpu";
   if (found == plans.end())
     fail(cli::placeOf(options.given, "--device"), "--device ", name,
          ": this trainer was compiled for ", namesOf(plans),
@@ -39,17 +39,18 @@ std::optional<size_t> namedTarget(const std::vector<plan::Plan> &plans,
 ChosenTarget chooseTarget(const std::vector<plan::Plan> &plans,
                           const Options &options, int64_t ranks,
                           const PlatformFactory &platformOf) {
-  if (std::optional<size_t> named = namedTarget(plans, options))
+  if (std::optional<size_t> named = namedTarget(plans, options, platformOf))
     return {*named, ""};
   std::string found;
-  size_t processor = 0;
+  size_t shared = 0;
   for (size_t i = 0; i < plans.size(); ++i) {
     const plan::Plan &plan = plans[i];
-    if (plan.target().has_cpu()) {
-      processor = i;
+    std::unique_ptr<Platform> platform = platformOf(plan);
+    if (platform->traits(plan).ranksShare) {
+      shared = i;
       continue;
     }
-    int devices = platformOf(plan)->deviceCount(plan);
+    int devices = platform->deviceCount(plan);
     found += concat(found.empty() ? "" : ", ", devices,
                     devices == 1 ? " device" : " devices", " here for ",
                     plan.target().name());
@@ -58,9 +59,9 @@ ChosenTarget chooseTarget(const std::vector<plan::Plan> &plans,
                         namesOf(plans), ": ", found, " and ", ranks,
                         ranks == 1 ? " rank" : " ranks")};
   }
-  return {processor, concat("runs on ", plans[processor].target().name(),
-                            ", of ", namesOf(plans), ": ", found, " and ",
-                            ranks, ranks == 1 ? " rank" : " ranks")};
+  return {shared, concat("runs on ", plans[shared].target().name(), ", of ",
+                         namesOf(plans), ": ", found, " and ", ranks,
+                         ranks == 1 ? " rank" : " ranks")};
 }
 
 std::optional<ChosenTarget>
@@ -68,7 +69,7 @@ startForDevices(Launch &launch, const std::vector<plan::Plan> &plans,
                 const Options &options, const PlatformFactory &platformOf) {
   int64_t ranks = plans.front().mesh().ranks(), nodes = launch.nodes;
   int64_t ranksHere = ranks / nodes;
-  std::optional<size_t> named = namedTarget(plans, options);
+  std::optional<size_t> named = namedTarget(plans, options, platformOf);
   bool mayStart = launch.isOpen && ranks % nodes == 0 && ranksHere > 1;
   if (!mayStart || (named && !platformOf(plans[*named])->wantsProcesses()))
     return std::nullopt;

@@ -25,10 +25,12 @@ struct ChosenTarget {
 /// The target that is known without looking at the machine: the only one, or
 /// that of --device. Throws an Error where the trainer has no plan for that.
 std::optional<size_t> namedTarget(const std::vector<plan::Plan> &plans,
-                                  const Options &options);
+                                  const Options &options,
+                                  const PlatformFactory &platformOf);
 
 /// The same, and else the first with devices of their own for the `ranks` of
-/// this process; where there is none, the processor.
+/// this process; where there is none, those that all ranks share: the
+/// processor.
 ChosenTarget chooseTarget(const std::vector<plan::Plan> &plans,
                           const Options &options, int64_t ranks,
                           const PlatformFactory &platformOf);

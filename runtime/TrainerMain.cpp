@@ -222,7 +222,7 @@ int runIn(World &world, const Launch &launch, const Options &options,
   if (world.leads() && !target.why.empty())
     print(printable(target.why) + "\n");
   DeviceOptions device;
-  device.workers = threadsPerRank(options, plan, world);
+  device.workers = threadsPerRank(options, platform.traits(plan), world);
   device.spin = world.haveCoresFor(device.workers);
   device.cudaGraph = options.cudaGraph;
   device.reduce = options.reduce;
@@ -269,7 +269,7 @@ int runIn(World &world, const Launch &launch, const Options &options,
   InitialValues values = openInitialValues(
       options, plan, self.embeddedWeights(), resumed.checkpoint.get());
   RunSettings settings = RunSettings::resolve(
-      options, plan, samples, world,
+      options, plan, platform.traits(plan), samples, world,
       resumed.checkpoint ? &resumed.checkpoint->manifest() : nullptr);
   if (resumed.checkpoint)
     settings.goesOnFrom = resumed.checkpoint->where();
@@ -350,6 +350,13 @@ int runIn(World &world, const Launch &launch, const Options &options,
                                                              : UnmetExpectation;
 }
 
+/// Throws an Error where a plan does not hold together, the part included that
+/// its devices alone know.
+void checkWhole(const plan::Plan &plan, const PlatformFactory &platformOf) {
+  checkPlan(plan);
+  platformOf(plan)->checkTarget(plan);
+}
+
 /// Whether ranks work on devices, and nothing is only looked at.
 bool usesDevices(const Options &options) {
   bool reports = options.report && options.data.empty();
@@ -361,9 +368,9 @@ int run(int argc, char **argv, const PlatformFactory &platformOf,
   std::string trainer = trainerPath();
   TrainerFile self(executable, trainer);
   for (size_t i = 0; i < self.plans().size(); ++i) {
-    checkPlan(self.plans()[i]);
+    checkWhole(self.plans()[i], platformOf);
     if (const plan::Plan *unsharded = self.unshardedPlan(i))
-      checkPlan(*unsharded);
+      checkWhole(*unsharded, platformOf);
   }
   Options options = parseOptions(
       argc, argv, self.plans().empty() ? nullptr : &self.plans().front());
@@ -378,9 +385,12 @@ int run(int argc, char **argv, const PlatformFactory &platformOf,
   if (self.plans().empty())
     fail("this is the runtime that trainers are made of, without a plan; "
          "compile a model with shardc");
-  std::optional<size_t> named = namedTarget(self.plans(), options);
+  std::optional<size_t> named = namedTarget(self.plans(), options, platformOf);
+  auto check = [&](const plan::Plan &plan) {
+    checkOptions(options, plan, platformOf(plan)->traits(plan));
+  };
   if (named)
-    checkOptions(options, self.plans()[*named]);
+    check(self.plans()[*named]);
   Launch launch = detectLaunch(options.launch, currentEnvironment());
   std::optional<ChosenTarget> chosen;
   if (usesDevices(options))
@@ -395,9 +405,11 @@ int run(int argc, char **argv, const PlatformFactory &platformOf,
              : chooseTarget(self.plans(), options, ranksHere, platformOf);
   const plan::Plan &plan = self.plans()[target.index];
   if (!named)
-    checkOptions(options, plan);
+    check(plan);
+  std::unique_ptr<Platform> platform = platformOf(plan);
   if (options.report && launch.process == 0) {
-    print(printableLines(reportText(plan, options.microBatches, ranksHere)));
+    print(printableLines(reportText(plan, platform->traits(plan),
+                                    options.microBatches, ranksHere)));
     if (options.data.empty() && !options.dryRun) {
       print(printableLines(ParameterGroups::resolve(options, plan).text()));
       checkPrinted("nothing was trained");
@@ -410,7 +422,6 @@ int run(int argc, char **argv, const PlatformFactory &platformOf,
                          static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
       !warning.empty())
     printWarning(warning);
-  std::unique_ptr<Platform> platform = platformOf(plan);
   std::unique_ptr<World> world =
       makeWorld(static_cast<int>(plan.mesh().ranks()), launch,
                 options.launch.startTimeout);

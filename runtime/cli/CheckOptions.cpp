@@ -135,7 +135,8 @@ static void checkUpdate(const Options &options, const plan::Plan &plan) {
            "of others are not there yet; compile it with shardc --update step");
 }
 
-void checkOptions(const Options &options, const plan::Plan &plan) {
+void checkOptions(const Options &options, const plan::Plan &plan,
+                  const DeviceTraits &device) {
   checkUpdate(options, plan);
   const Optimizer *own = findOptimizer(plan.optimizer().kind());
   auto belongs = [&](const char *flag,
@@ -167,17 +168,17 @@ void checkOptions(const Options &options, const plan::Plan &plan) {
                    {"--no-nesterov", takesMatrices, notMuon},
                    {"--no-nesterov", hasMomentum, " with --momentum 0"},
                    {"--adjust-lr", takesMatrices, notMuon}});
-  int64_t workers = plan.target().cpu().workers();
-  if (options.threads && workers > 0 && *options.threads > workers)
-    fail("--threads ", *options.threads, " is more than the ", workers,
-         workers == 1 ? " thread" : " threads",
+  if (options.threads && device.mostThreads &&
+      *options.threads > *device.mostThreads)
+    fail("--threads ", *options.threads, " is more than the ",
+         *device.mostThreads, *device.mostThreads == 1 ? " thread" : " threads",
          " that this trainer was compiled for (shardc --threads-per-rank)");
   std::string notCuda = concat(": this trainer runs on ", plan.target().name(),
                                ", not on NVIDIA GPUs (--device cuda)");
   const char *noDropout = ": this trainer drops nothing; export the model in "
                           "train mode, with dropout";
   bool isOffloaded = MemoryPlan::of(plan, 1, 1).host > 0;
-  bool isInFile = isOffloaded && !plan.target().has_cuda();
+  bool isInFile = isOffloaded && device.offloadsToFile;
   cli::refuseIdle(
       options.given,
       {{"--offload-dir", isOffloaded,
@@ -197,11 +198,11 @@ void checkOptions(const Options &options, const plan::Plan &plan) {
         options.microBatches == 1 || plan.accumulate() != "unsharded",
         " with --grad-accumulation in a trainer of --accumulate unsharded, "
         "which rounds and adds in another order"},
-       {"--cuda-graph", plan.target().has_cuda(), notCuda},
-       {"--attention", plan.target().has_cuda(), notCuda},
+       {"--cuda-graph", device.flags.contains("--cuda-graph"), notCuda},
+       {"--attention", device.flags.contains("--attention"), notCuda},
        {"--attention", hasAttention(plan), " in a model without attention"},
-       {"--tune", plan.target().has_cuda(), notCuda},
-       {"--reduce", plan.target().has_cuda(), notCuda},
+       {"--tune", device.flags.contains("--tune"), notCuda},
+       {"--reduce", device.flags.contains("--reduce"), notCuda},
        {"--reduce", plan.mesh().ranks() > 1,
         " on a mesh of one rank, which has nothing to add"},
        {"--timeout", plan.mesh().ranks() > 1,

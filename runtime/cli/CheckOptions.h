@@ -8,7 +8,8 @@
 namespace shardc::runtime {
 
 /// Throws an Error for a flag that this plan cannot honour, with the reason.
-void checkOptions(const Options &options, const plan::Plan &plan);
+void checkOptions(const Options &options, const plan::Plan &plan,
+                  const DeviceTraits &device);
 
 namespace cli {
 

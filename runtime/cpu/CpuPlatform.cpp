@@ -2,6 +2,7 @@
 #include "runtime/cpu/CpuPlatform.h"
 
 #include "runtime/base/Error.h"
+#include "runtime/base/PlanNumbers.h"
 #include "runtime/base/ThreadPool.h"
 #include "runtime/cpu/CpuDevice.h"
 #include "runtime/cpu/Gemm.h"
@@ -12,6 +13,23 @@
 #include <vector>
 
 namespace shardc::runtime::cpu {
+
+DeviceTraits CpuPlatform::traits(const plan::Plan &plan) const {
+  DeviceTraits traits;
+  if (int64_t workers = plan.target().cpu().workers(); workers > 0)
+    traits.mostThreads = workers;
+  return traits;
+}
+
+void CpuPlatform::checkTarget(const plan::Plan &plan) const {
+  const plan::CpuTarget &cpu = plan.target().cpu();
+  if (cpu.extents_size() != plan.kernels_size())
+    refusePlan("the target has ", cpu.extents_size(), " extents, the plan ",
+               plan.kernels_size(), " kernels");
+  for (int64_t extent : cpu.extents())
+    checkPlanRange(extent, 0, mostInPlan, "an extent", "the target");
+  checkPlanRange(cpu.workers(), 0, mostInPlan, "the workers", "the target");
+}
 
 void CpuPlatform::check(const plan::Plan &plan) const {
   if (!plan.target().has_cpu())

@@ -12,6 +12,8 @@ namespace shardc::runtime::cpu {
 
 class CpuPlatform : public Platform {
 public:
+  DeviceTraits traits(const plan::Plan &plan) const override;
+  void checkTarget(const plan::Plan &plan) const override;
   int deviceCount(const plan::Plan &) const override {
     return std::numeric_limits<int>::max();
   }

@@ -2,10 +2,34 @@
 #include "runtime/cuda/CudaPlatform.h"
 
 #include "runtime/base/Error.h"
+#include "runtime/base/PlanNumbers.h"
 #include "runtime/cuda/CudaDevice.h"
 #include "runtime/cuda/Rates.h"
 
+#include <limits>
+
 namespace shardc::runtime::cuda {
+
+DeviceTraits CudaPlatform::traits(const plan::Plan &plan) const {
+  return {.kind = DeviceKind::Cuda,
+          .ofEachRank = concat("a GPU (", plan.target().name(), ")"),
+          .ranksShare = false,
+          .offloadsToFile = false,
+          .flags = {"--cuda-graph", "--attention", "--tune", "--reduce"}};
+}
+
+void CudaPlatform::checkTarget(const plan::Plan &plan) const {
+  const plan::CudaTarget &cuda = plan.target().cuda();
+  if (cuda.grids_size() != plan.kernels_size())
+    refusePlan("the target has ", cuda.grids_size(), " grids, the plan ",
+               plan.kernels_size(), " kernels");
+  // What CUDA can launch, in one dimension.
+  for (const plan::CudaTarget::Grid &grid : cuda.grids()) {
+    checkPlanRange(grid.blocks(), 0, std::numeric_limits<int32_t>::max(),
+                   "the number of blocks", "a grid");
+    checkPlanRange(grid.threads(), 1, 1024, "the number of threads", "a block");
+  }
+}
 
 int CudaPlatform::deviceCount(const plan::Plan &plan) const {
   try {

@@ -13,6 +13,8 @@ namespace shardc::runtime::cuda {
 
 class CudaPlatform final : public Platform {
 public:
+  DeviceTraits traits(const plan::Plan &plan) const override;
+  void checkTarget(const plan::Plan &plan) const override;
   int deviceCount(const plan::Plan &plan) const override;
   bool wantsProcesses() const override { return true; }
   /// Opens NVIDIA's driver.

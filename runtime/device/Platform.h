@@ -3,6 +3,7 @@
 #define SHARDC_RUNTIME_DEVICE_PLATFORM_H
 
 #include "runtime/device/Device.h"
+#include "runtime/device/DeviceTraits.h"
 #include "runtime/plan.pb.h"
 
 #include <cstddef>
@@ -59,11 +60,15 @@ struct DeviceRates {
   double memory = 0;          // bytes
 };
 
-/// To make one, and to ask for deviceCount() and bytesPerThread(), takes no
-/// device, and no driver.
+/// To make one, and to ask for traits(), checkTarget(), deviceCount() and
+/// bytesPerThread(), takes no device, and no driver.
 class Platform {
 public:
   virtual ~Platform() = default;
+  virtual DeviceTraits traits(const plan::Plan &plan) const = 0;
+  /// Throws an Error unless what the plan says to these devices alone belongs to
+  /// the rest of it. That has been checked (engine/CheckPlan.h).
+  virtual void checkTarget(const plan::Plan &plan) const = 0;
   /// Ranks of this process that can have a device of this machine which runs
   /// the plan, one each; 0 also where what drives devices is not there or too
   /// old. The largest int where ranks share what there is.

@@ -1,10 +1,11 @@
-// Numbers of a plan come from a file: each is bounded before anything counts
-// with it, so that no product overflows and no index leaves its list.
+// All parts of a plan but its target's, which each device's folder checks
+// (Platform::checkTarget).
 #include "runtime/engine/CheckPlan.h"
 
 #include "runtime/base/DType.h"
 #include "runtime/base/EntryKind.h"
 #include "runtime/base/Error.h"
+#include "runtime/base/PlanNumbers.h"
 #include "runtime/base/Text.h"
 
 #include <algorithm>
@@ -16,27 +17,13 @@ namespace shardc::runtime {
 
 namespace {
 
-/// Nothing has more bytes or elements, so that its product with the size of an
-/// element fits an int64.
-constexpr int64_t most = int64_t{1} << 48;
 /// Pools end where their last buffer does, or a little behind.
 constexpr int64_t poolSlack = int64_t{1} << 20;
-
-template <typename... Parts> [[noreturn]] void refuse(const Parts &...parts) {
-  fail("the trainer's plan does not hold together: ", parts...,
-       "; compile it again");
-}
-
-void checkRange(int64_t value, int64_t low, int64_t high, const char *what,
-                std::string_view of) {
-  if (value < low || value > high)
-    refuse(what, " of ", of, " is ", value);
-}
 
 void checkIndex(uint64_t index, int size, const char *what,
                 std::string_view of) {
   if (index >= static_cast<uint64_t>(size))
-    refuse(of, " names ", what, " ", index, " of ", size);
+    refusePlan(of, " names ", what, " ", index, " of ", size);
 }
 
 /// Returns the number of elements.
@@ -44,10 +31,10 @@ template <typename Dims>
 int64_t checkShape(const Dims &shape, std::string_view of) {
   int64_t elements = 1, bounded = 1; // `bounded`: as if no dim were 0
   for (int64_t dim : shape) {
-    if (dim < 0 || dim > most ||
+    if (dim < 0 || dim > mostInPlan ||
         __builtin_mul_overflow(bounded, std::max<int64_t>(dim, 1), &bounded) ||
-        bounded > most)
-      refuse("the shape of ", of, " has the size ", dim);
+        bounded > mostInPlan)
+      refusePlan("the shape of ", of, " has the size ", dim);
     elements *= dim;
   }
   return elements;
@@ -55,7 +42,7 @@ int64_t checkShape(const Dims &shape, std::string_view of) {
 
 void checkType(plan::DType dtype, std::string_view of) {
   if (elementSize(dtype) == 0)
-    refuse(of, " has the element type ", int(dtype));
+    refusePlan(of, " has the element type ", int(dtype));
 }
 
 class PlanCheck {
@@ -68,8 +55,6 @@ private:
   void mesh();
   void memory();
   void check(const plan::Unit &unit);
-  void check(const plan::CpuTarget &cpu);
-  void check(const plan::CudaTarget &cuda);
   void check(const plan::Parameter &parameter);
   void check(const plan::Input &input);
   void loss();
@@ -104,16 +89,13 @@ void PlanCheck::run() {
   running();
   for (const plan::ExportedInitializer &exported : plan.exported_initializers())
     check(exported);
-  if (plan.target().has_cpu())
-    check(plan.target().cpu());
-  if (plan.target().has_cuda())
-    check(plan.target().cuda());
   for (const plan::Program *program : {&plan.train(), &plan.eval()})
     for (const plan::Entry &entry : program->entries()) {
       walk(entry, entry.name());
       // The others would wait for ever.
       if (!entry.ranks().empty() && collectiveToken(entry))
-        refuse(entry.name(), " is a collective, and some ranks alone run it");
+        refusePlan(entry.name(),
+                   " is a collective, and some ranks alone run it");
     }
 }
 
@@ -121,21 +103,21 @@ void PlanCheck::mesh() {
   const plan::Mesh &mesh = plan.mesh();
   int64_t ranks = 1;
   for (int64_t dim : mesh.dims()) {
-    checkRange(dim, 1, 1 << 20, "a dim", "the mesh");
-    ranks = std::min(ranks * dim, most);
+    checkPlanRange(dim, 1, 1 << 20, "a dim", "the mesh");
+    ranks = std::min(ranks * dim, mostInPlan);
   }
   if (ranks != mesh.ranks() || ranks > 1 << 20)
-    refuse("the mesh has ", mesh.ranks(), " ranks, its dims make ", ranks);
+    refusePlan("the mesh has ", mesh.ranks(), " ranks, its dims make ", ranks);
   for (const auto *dims : {&mesh.shard_dims(), &mesh.optimizer_dims()})
     for (int64_t dim : *dims)
       checkIndex(static_cast<uint64_t>(dim), mesh.dims_size(), "dim",
                  "the mesh");
-  checkRange(mesh.shards(), 1, ranks, "the number of slices", "the mesh");
-  checkRange(mesh.optimizer_shards(), 1, ranks, "the number of slices",
-             "the mesh");
+  checkPlanRange(mesh.shards(), 1, ranks, "the number of slices", "the mesh");
+  checkPlanRange(mesh.optimizer_shards(), 1, ranks, "the number of slices",
+                 "the mesh");
   for (const plan::Group &group : plan.groups()) {
-    checkRange(group.stride(), 1, ranks, "the stride", group.name());
-    checkRange(group.size(), 1, ranks, "the size", group.name());
+    checkPlanRange(group.stride(), 1, ranks, "the stride", group.name());
+    checkPlanRange(group.size(), 1, ranks, "the size", group.name());
   }
 }
 
@@ -143,26 +125,26 @@ void PlanCheck::memory() {
   std::vector<int64_t> ends(plan.pools_size());
   for (const plan::Buffer &buffer : plan.buffers()) {
     checkIndex(buffer.pool(), plan.pools_size(), "pool", buffer.name());
-    checkRange(buffer.bytes(), 0, most, "the size", buffer.name());
-    checkRange(buffer.offset(), 0, most, "the offset", buffer.name());
+    checkPlanRange(buffer.bytes(), 0, mostInPlan, "the size", buffer.name());
+    checkPlanRange(buffer.offset(), 0, mostInPlan, "the offset", buffer.name());
     int64_t &end = ends[buffer.pool()];
     end = std::max(end, buffer.offset() + buffer.bytes());
   }
   for (int i = 0; i < plan.pools_size(); ++i)
-    checkRange(plan.pools(i).bytes(), ends[i], ends[i] + poolSlack,
-               "the size of the pool", plan.pools(i).name());
+    checkPlanRange(plan.pools(i).bytes(), ends[i], ends[i] + poolSlack,
+                   "the size of the pool", plan.pools(i).name());
   for (const plan::Constant &constant : plan.constants())
     checkIndex(constant.buffer(), plan.buffers_size(), "buffer", "a constant");
 }
 
 void PlanCheck::check(const plan::Unit &unit) {
   const std::string &name = unit.name();
-  checkRange(unit.elements(), 0, most, "the size", name);
-  checkRange(unit.padding(), 0, unit.elements(), "the padding", name);
-  checkRange(unit.shards(), 1, plan.mesh().ranks(), "the number of slices",
-             name);
-  checkRange(unit.optimizer_shards(), 0, plan.mesh().ranks(),
-             "the number of slices", name);
+  checkPlanRange(unit.elements(), 0, mostInPlan, "the size", name);
+  checkPlanRange(unit.padding(), 0, unit.elements(), "the padding", name);
+  checkPlanRange(unit.shards(), 1, plan.mesh().ranks(), "the number of slices",
+                 name);
+  checkPlanRange(unit.optimizer_shards(), 0, plan.mesh().ranks(),
+                 "the number of slices", name);
   checkType(unit.dtype(), name);
   if (unit.optimizer_shards()) {
     checkType(unit.master_dtype(), name);
@@ -175,27 +157,6 @@ void PlanCheck::check(const plan::Unit &unit) {
     checkIndex(parameter, plan.parameters_size(), "parameter", name);
 }
 
-void PlanCheck::check(const plan::CpuTarget &cpu) {
-  if (cpu.extents_size() != plan.kernels_size())
-    refuse("the target has ", cpu.extents_size(), " extents, the plan ",
-           plan.kernels_size(), " kernels");
-  for (int64_t extent : cpu.extents())
-    checkRange(extent, 0, most, "an extent", "the target");
-  checkRange(cpu.workers(), 0, most, "the workers", "the target");
-}
-
-void PlanCheck::check(const plan::CudaTarget &cuda) {
-  if (cuda.grids_size() != plan.kernels_size())
-    refuse("the target has ", cuda.grids_size(), " grids, the plan ",
-           plan.kernels_size(), " kernels");
-  // What CUDA can launch, in one dimension.
-  for (const plan::CudaTarget::Grid &grid : cuda.grids()) {
-    checkRange(grid.blocks(), 0, std::numeric_limits<int32_t>::max(),
-               "the number of blocks", "a grid");
-    checkRange(grid.threads(), 1, 1024, "the number of threads", "a block");
-  }
-}
-
 void PlanCheck::check(const plan::Parameter &parameter) {
   const std::string &name = parameter.name();
   checkIndex(parameter.unit(), plan.units_size(), "unit", name);
@@ -204,8 +165,8 @@ void PlanCheck::check(const plan::Parameter &parameter) {
   int64_t whole = plan.units(static_cast<int>(parameter.unit())).elements();
   if (parameter.flat_offset() < 0 || elements > whole ||
       parameter.flat_offset() > whole - elements)
-    refuse(name, " has ", elements, " elements at ", parameter.flat_offset(),
-           " of a unit of ", whole);
+    refusePlan(name, " has ", elements, " elements at ",
+               parameter.flat_offset(), " of a unit of ", whole);
 }
 
 void PlanCheck::check(const plan::Input &input) {
@@ -218,20 +179,20 @@ void PlanCheck::check(const plan::Input &input) {
   for (int dim = tensor.shape_size(); dim-- > 0;) {
     if (tensor.strides_size() && tensor.shape(dim) != 1 &&
         tensor.strides(dim) != stride)
-      refuse("input ", input.name(), " is not contiguous");
+      refusePlan("input ", input.name(), " is not contiguous");
     stride *= tensor.shape(dim);
   }
   if (input.bounded() && tensor.dtype() != plan::INT64 &&
       tensor.dtype() != plan::INT32)
-    refuse("input ", input.name(), " has bounds, and is ",
-           dtypeName(tensor.dtype()));
+    refusePlan("input ", input.name(), " has bounds, and is ",
+               dtypeName(tensor.dtype()));
 }
 
 void PlanCheck::loss() {
   const plan::Loss &loss = plan.loss();
-  checkRange(loss.shift(), 0, most, "the shift", "the loss");
-  checkRange(loss.classes(), 0, most, "the classes", "the loss");
-  checkRange(loss.elements(), 0, most, "the elements", "the loss");
+  checkPlanRange(loss.shift(), 0, mostInPlan, "the shift", "the loss");
+  checkPlanRange(loss.classes(), 0, mostInPlan, "the classes", "the loss");
+  checkPlanRange(loss.elements(), 0, mostInPlan, "the elements", "the loss");
   if (loss.kind() == "cross_entropy") {
     auto labels =
         std::ranges::find(plan.inputs(), loss.labels(), &plan::Input::name);
@@ -239,16 +200,16 @@ void PlanCheck::loss() {
         labels->tensor().shape().empty() ||
         (labels->tensor().dtype() != plan::INT64 &&
          labels->tensor().dtype() != plan::INT32))
-      refuse("the loss has no labels named ", loss.labels());
+      refusePlan("the loss has no labels named ", loss.labels());
   }
   checkIndex(loss.scale_buffer(), plan.buffers_size(), "buffer", "the loss");
   if (loss.scale_dtype() != plan::FLOAT32 &&
       loss.scale_dtype() != plan::FLOAT64)
-    refuse("the scale of the loss has the element type ",
-           int(loss.scale_dtype()));
+    refusePlan("the scale of the loss has the element type ",
+               int(loss.scale_dtype()));
   if (plan.buffers(static_cast<int>(loss.scale_buffer())).bytes() <
       static_cast<int64_t>(elementSize(loss.scale_dtype())))
-    refuse("the scale of the loss lies outside of its buffer");
+    refusePlan("the scale of the loss lies outside of its buffer");
 }
 
 void PlanCheck::draws() {
@@ -260,12 +221,12 @@ void PlanCheck::draws() {
   const auto bytes =
       static_cast<int64_t>(sizeof(int32_t)) * wordsOfSite * draws.sites_size();
   if (plan.buffers(static_cast<int>(draws.buffer())).bytes() < bytes)
-    refuse("the draws of ", draws.sites_size(),
-           " sites lie outside of their buffer");
+    refusePlan("the draws of ", draws.sites_size(),
+               " sites lie outside of their buffer");
   for (const plan::Draws::Site &site : draws.sites())
     if (!(site.rate() >= 0 && site.rate() <= 1))
-      refuse("the rate of ", site.name(), " is ", numberText(site.rate()),
-             ", not in [0, 1]");
+      refusePlan("the rate of ", site.name(), " is ", numberText(site.rate()),
+                 ", not in [0, 1]");
 }
 
 void PlanCheck::running() {
@@ -275,27 +236,28 @@ void PlanCheck::running() {
   checkIndex(running.buffer(), plan.buffers_size(), "buffer",
              "the running statistics");
   if (running.dtype() != plan::FLOAT32 && running.dtype() != plan::FLOAT64)
-    refuse("the weights of running statistics have the element type ",
-           int(running.dtype()));
+    refusePlan("the weights of running statistics have the element type ",
+               int(running.dtype()));
   if (plan.buffers(static_cast<int>(running.buffer())).bytes() <
       static_cast<int64_t>(elementSize(running.dtype())) *
           running.shares_size())
-    refuse("the weights of ", running.shares_size(),
-           " running statistics lie outside of their buffer");
+    refusePlan("the weights of ", running.shares_size(),
+               " running statistics lie outside of their buffer");
   for (const plan::Running::Share &share : running.shares())
     if (!(share.momentum() >= 0 && share.momentum() <= 1) || share.call() < 0 ||
-        share.call() >= share.calls() || share.calls() > most)
-      refuse("a running statistic has the momentum ",
-             numberText(share.momentum()), " and call ", share.call(), " of ",
-             share.calls());
+        share.call() >= share.calls() || share.calls() > mostInPlan)
+      refusePlan("a running statistic has the momentum ",
+                 numberText(share.momentum()), " and call ", share.call(),
+                 " of ", share.calls());
 }
 
 void PlanCheck::check(const plan::ExportedInitializer &exported) {
   const std::string &name = exported.name();
   int64_t elements = checkShape(exported.dims(), name);
   if (exported.parameter() < 0) {
-    checkRange(exported.source().offset(), 0, most, "the place", name);
-    checkRange(exported.source().length(), 0, most, "the size", name);
+    checkPlanRange(exported.source().offset(), 0, mostInPlan, "the place",
+                   name);
+    checkPlanRange(exported.source().length(), 0, mostInPlan, "the size", name);
     return;
   }
   checkIndex(static_cast<uint64_t>(exported.parameter()),
@@ -303,7 +265,7 @@ void PlanCheck::check(const plan::ExportedInitializer &exported) {
   checkType(dtypeFromOnnx(exported.onnx_dtype()), name);
   int64_t own = checkShape(plan.parameters(exported.parameter()).shape(), name);
   if (own != elements)
-    refuse(name, " has ", elements, " elements, its parameter ", own);
+    refusePlan(name, " has ", elements, " elements, its parameter ", own);
 }
 
 void PlanCheck::check(const plan::Tensor &tensor, std::string_view of) {
@@ -314,8 +276,8 @@ void PlanCheck::check(const plan::Tensor &tensor, std::string_view of) {
   int64_t last = elements - 1;
   if (tensor.strides_size()) {
     if (tensor.strides_size() != tensor.shape_size())
-      refuse(of, " has ", tensor.shape_size(), " dims and ",
-             tensor.strides_size(), " strides");
+      refusePlan(of, " has ", tensor.shape_size(), " dims and ",
+                 tensor.strides_size(), " strides");
     last = 0;
     for (int dim = 0; dim < tensor.shape_size(); ++dim) {
       int64_t reach = 0;
@@ -323,16 +285,16 @@ void PlanCheck::check(const plan::Tensor &tensor, std::string_view of) {
           __builtin_mul_overflow(tensor.strides(dim),
                                  std::max<int64_t>(tensor.shape(dim) - 1, 0),
                                  &reach) ||
-          reach > most)
-        refuse("a stride of ", of, " is ", tensor.strides(dim));
-      last = std::min(last + reach, most);
+          reach > mostInPlan)
+        refusePlan("a stride of ", of, " is ", tensor.strides(dim));
+      last = std::min(last + reach, mostInPlan);
     }
   }
   int64_t bytes = plan.buffers(static_cast<int>(tensor.buffer())).bytes();
   if (tensor.offset() < 0 || tensor.offset() > bytes ||
       (elements > 0 && (last + 1) * size > bytes - tensor.offset()))
-    refuse(of, " reads or writes byte ", tensor.offset() + (last + 1) * size,
-           " of a buffer of ", bytes);
+    refusePlan(of, " reads or writes byte ",
+               tensor.offset() + (last + 1) * size, " of a buffer of ", bytes);
 }
 
 void PlanCheck::walk(const google::protobuf::Message &message,

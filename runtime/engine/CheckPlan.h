@@ -9,7 +9,8 @@ namespace shardc::runtime {
 
 /// Throws an Error where a plan does not hold together by itself: an index that
 /// names nothing, a size below zero or beyond what can be, a tensor outside of
-/// its buffer, a parameter outside of its unit. What entries demand of their
+/// its buffer, a parameter outside of its unit. What it says to its devices
+/// alone, they check (Platform::checkTarget); what entries demand of their
 /// operands is checked when a rank binds them (Executor.h).
 void checkPlan(const plan::Plan &plan);
 

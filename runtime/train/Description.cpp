@@ -92,7 +92,7 @@ Table describe(const Run &run) {
 std::vector<std::pair<std::string, int64_t>> memoryOf(const Run &run) {
   std::vector<std::pair<std::string, int64_t>> pools;
   MemoryPlan memory = MemoryPlan::of(run.plan, run.settings.microBatches,
-                                     run.settings.ranksPerProcess);
+                                     run.settings.ranksSharing);
   for (const MemoryPlan::Pool &pool : memory.pools)
     if (pool.own + pool.common > 0)
       pools.emplace_back(pool.name, pool.own + pool.common);

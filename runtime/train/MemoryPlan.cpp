@@ -13,13 +13,10 @@ int64_t poolBytes(const plan::Pool &pool, int64_t microBatches) {
 }
 
 MemoryPlan MemoryPlan::of(const plan::Plan &plan, int64_t microBatches,
-                          int64_t ranksPerProcess) {
-  // A GPU's memory is its rank's alone.
-  if (plan.target().has_cuda())
-    ranksPerProcess = 1;
-  SharedSlices slices = SharedSlices::of(plan, ranksPerProcess);
+                          int64_t ranksSharing) {
+  SharedSlices slices = SharedSlices::of(plan, ranksSharing);
   CommonGathers common =
-      CommonGathers::of(plan, slices, /*rank=*/0, ranksPerProcess);
+      CommonGathers::of(plan, slices, /*rank=*/0, ranksSharing);
   MemoryPlan memory;
   for (int i = 0; i < plan.pools_size(); ++i) {
     Pool pool{plan.pools(i).name(), poolBytes(plan.pools(i), microBatches)};

@@ -23,11 +23,11 @@ struct MemoryPlan {
   /// Of all pools but the one called host, whose bytes are `host`.
   int64_t planned = 0, own = 0, common = 0, host = 0;
 
-  /// Of the pools of a rank whose process has `ranksPerProcess` ranks in a row,
-  /// in a step of `microBatches`. What ranks of a process need no more, or once
+  /// Of the pools of a rank in a step of `microBatches`, where `ranksSharing` in
+  /// a row have one memory. What ranks of a process need no more, or once
   /// for several, is said in engine/SharedSlices.h and engine/CommonGathers.h.
   static MemoryPlan of(const plan::Plan &plan, int64_t microBatches,
-                       int64_t ranksPerProcess);
+                       int64_t ranksSharing);
 };
 
 /// Bytes of a pool that a step needs: the one for accumulated gradients is left

@@ -86,10 +86,6 @@ struct EvaluateEvery {
   }
 };
 
-/// --device: which of the trainer's targets runs. Auto: GPUs where there are
-/// enough of them.
-enum class DeviceKind { Auto, Cpu, Cuda };
-
 /// --log-format: what the console shows. Hf: as Hugging Face's Trainer.
 enum class LogFormat { Text, Hf };
 

@@ -87,9 +87,8 @@ std::string precisionText(const plan::Precision &precision) {
 }
 
 /// "2 threads per rank", "a GPU (cuda:sm_90) and 2 threads per rank"
-static std::string placeText(const plan::Target &target, int workers) {
-  return concat(target.has_cuda() ? concat("a GPU (", target.name(), ") and ")
-                                  : "",
+static std::string placeText(const DeviceTraits &device, int workers) {
+  return concat(device.ofEachRank, device.ofEachRank.empty() ? "" : " and ",
                 counted(workers, "thread"), " per rank");
 }
 
@@ -119,13 +118,13 @@ std::string bannerText(const plan::Plan &plan, const RunSettings &settings) {
     else if (parameter.frozen())
       frozen += elementCount(parameter);
   MemoryPlan memory =
-      MemoryPlan::of(plan, settings.microBatches, settings.ranksPerProcess);
+      MemoryPlan::of(plan, settings.microBatches, settings.ranksSharing);
   std::string text = concat(
       std::filesystem::path(plan.model()).filename().string(), ": ",
       countText(static_cast<double>(parameters)), " trained parameters, ",
       frozen ? countText(static_cast<double>(frozen)) + " frozen, " : "",
       precisionText(plan.precision()), "\nmesh ", meshText(plan.mesh()), ", ",
-      placeText(plan.target(), settings.workers), "\n",
+      placeText(settings.device, settings.workers), "\n",
       settings.processes.empty() ? "" : settings.processes + "\n", "strategy ",
       strategyText(plan.mesh()), "\n",
       settings.reduce == Reduce::Nccl
@@ -148,10 +147,10 @@ std::string bannerText(const plan::Plan &plan, const RunSettings &settings) {
       memory.common ? concat(", ", bytes(memory.common),
                              " per process for what its ranks gather")
                     : "",
-      memory.host
-          ? concat(", ", bytes(memory.host),
-                   plan.target().has_cuda() ? " of the host's" : " in a file")
-          : "",
+      memory.host ? concat(", ", bytes(memory.host),
+                           settings.device.offloadsToFile ? " in a file"
+                                                          : " of the host's")
+                  : "",
       ", and ", bytes(ReadAhead::bytesPerRank(plan, settings.microBatches)),
       " of batches that are read ahead",
       settings.bytesPerThread ? concat("; ", bytes(settings.bytesPerThread),
@@ -205,14 +204,15 @@ static std::string collectivesText(const plan::Plan &plan,
   return text;
 }
 
-std::string reportText(const plan::Plan &plan, int64_t microBatches,
-                       int64_t ranksPerProcess) {
+std::string reportText(const plan::Plan &plan, const DeviceTraits &device,
+                       int64_t microBatches, int64_t ranksPerProcess) {
   std::string text =
       concat("model ", plan.model(), ", built by ", plan.compiler(), " for ",
              plan.target().name(), "\nmesh ", meshText(plan.mesh()),
              "\nstrategy ", strategyText(plan.mesh()), "\nprecision ",
              precisionText(plan.precision()), "\nmemory of a rank:\n");
-  MemoryPlan memory = MemoryPlan::of(plan, microBatches, ranksPerProcess);
+  MemoryPlan memory =
+      MemoryPlan::of(plan, microBatches, device.sharing(ranksPerProcess));
   for (int i = 0; i < plan.pools_size(); ++i) {
     const MemoryPlan::Pool &pool = memory.pools[i];
     std::string more;
@@ -226,9 +226,9 @@ std::string reportText(const plan::Plan &plan, int64_t microBatches,
                     " allocated: the ranks are threads and read each other's "
                     "slices");
     else if (isHostPool(pool.name))
-      more = plan.target().has_cuda()
-                 ? " of the host's memory, beside all pools"
-                 : " in a file of --offload-dir, beside all pools";
+      more = device.offloadsToFile
+                 ? " in a file of --offload-dir, beside all pools"
+                 : " of the host's memory, beside all pools";
     text += row(pool.name, bytes(pool.planned) + more);
     if (plan.pools(i).kinds_size() > 1 || isHostPool(pool.name))
       for (const plan::Pool::Kind &kind : plan.pools(i).kinds())

@@ -21,8 +21,8 @@ std::string bannerText(const plan::Plan &plan, const RunSettings &settings);
 
 /// --report: pools of a rank, of which each process has so many, units, and
 /// collectives of a step with bytes.
-std::string reportText(const plan::Plan &plan, int64_t microBatches,
-                       int64_t ranksPerProcess);
+std::string reportText(const plan::Plan &plan, const DeviceTraits &device,
+                       int64_t microBatches, int64_t ranksPerProcess);
 
 } // namespace shardc::runtime
 

@@ -146,13 +146,11 @@ void checkMixture(const Dataset &data, const Manifest &resumed) {
        "parameters alone with --weights");
 }
 
-int threadsPerRank(const Options &options, const plan::Plan &plan,
+int threadsPerRank(const Options &options, const DeviceTraits &device,
                    const World &world) {
-  int64_t most = plan.target().cpu().workers() > 0
-                     ? plan.target().cpu().workers()
-                     : std::numeric_limits<int>::max();
   return static_cast<int>(std::min<int64_t>(
-      options.threads.value_or(world.workersPerRank()), most));
+      options.threads.value_or(world.workersPerRank()),
+      device.mostThreads.value_or(std::numeric_limits<int>::max())));
 }
 
 /// What to do about a batch that is larger than the data.
@@ -167,6 +165,7 @@ static std::string mostSamples(const RunSettings &settings, int64_t ranks) {
 }
 
 RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
+                                 const DeviceTraits &device,
                                  std::optional<int64_t> samples,
                                  const World &world, const Manifest *resumed) {
   RunSettings settings;
@@ -255,9 +254,10 @@ RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
   settings.gradientDivisor = options.gradientDivisor;
   settings.groups = ParameterGroups::resolve(options, plan);
 
-  settings.ranksPerProcess = world.ranksPerProcess();
+  settings.device = device;
+  settings.ranksSharing = device.sharing(world.ranksPerProcess());
   settings.processes = world.text();
-  settings.workers = threadsPerRank(options, plan, world);
+  settings.workers = threadsPerRank(options, device, world);
   // Nothing changes behind the save at the run's end.
   if (options.checkpointDir && !options.checkpointSync &&
       (options.checkpointEvery.isGiven() || options.keepBest))

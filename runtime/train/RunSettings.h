@@ -34,9 +34,10 @@ struct RunSettings {
   ParameterGroups groups;
   Reduce reduce = Reduce::Ordered;
   std::string tune; // of what products run, for the banner; empty: no file
-  int64_t ranksPerProcess = 1;
-  std::string processes; // of the world, for the banner; empty: one
-  int workers = 1;       // threads of each rank of this process
+  DeviceTraits device;
+  int64_t ranksSharing = 1; // ranks of a process that have one memory
+  std::string processes;    // of the world, for the banner; empty: one
+  int workers = 1;          // threads of each rank of this process
   /// What the device takes besides the plan's pools, for each thread.
   int64_t bytesPerThread = 0;
   /// What a rank holds for copies, where a checkpoint is written beside
@@ -55,13 +56,14 @@ struct RunSettings {
   /// a batch, or the run cannot go on from `resumed` (null: it begins anew).
   /// `samples`: of --data, none where a run without steps has no data.
   static RunSettings resolve(const Options &options, const plan::Plan &plan,
+                             const DeviceTraits &device,
                              std::optional<int64_t> samples, const World &world,
                              const Manifest *resumed = nullptr);
 };
 
 /// Threads of each rank of this process: as --threads says, or its share of the
 /// processors; no more than the plan is for.
-int threadsPerRank(const Options &options, const plan::Plan &plan,
+int threadsPerRank(const Options &options, const DeviceTraits &device,
                    const World &world);
 
 /// Throws an Error unless `data` has the samples of the run that was saved at

@@ -10,18 +10,28 @@ using namespace shardc::runtime;
 
 namespace {
 
-/// A machine with so many devices; GPUs are other processes'.
+/// A machine with so many devices, or one that nobody is to look at (-1); GPUs
+/// are other processes'.
 class Devices final : public Platform {
 public:
   Devices(const plan::Plan &plan, int count)
       : isGpu(plan.target().has_cuda()), count(count) {}
+  DeviceTraits traits(const plan::Plan &) const override {
+    return {.kind = isGpu ? DeviceKind::Cuda : DeviceKind::Cpu,
+            .ranksShare = !isGpu};
+  }
+  void checkTarget(const plan::Plan &) const override {}
   bool wantsProcesses() const override { return isGpu; }
   void requireDevices(const plan::Plan &, int64_t ranks,
                       int64_t bytes) const override {
     if (ranks > count)
       fail(count, " here, and ", ranks, " ranks of ", bytes, " bytes");
   }
-  int deviceCount(const plan::Plan &) const override { return count; }
+  int deviceCount(const plan::Plan &) const override {
+    if (count < 0)
+      fail("nobody is to look");
+    return count;
+  }
   void check(const plan::Plan &) const override {}
   int64_t bytesPerThread() const override { return 0; }
   DeviceRates measure(Device &, const DeviceOptions &, int64_t) const override {
@@ -55,11 +65,7 @@ PlatformFactory machineWith(int count) {
   };
 }
 
-PlatformFactory unasked() {
-  return [](const plan::Plan &) -> std::unique_ptr<Platform> {
-    fail("nobody is to be asked");
-  };
-}
+PlatformFactory unasked() { return machineWith(-1); }
 
 Options optionsOf(DeviceKind device) {
   Options options;
@@ -76,7 +82,7 @@ const Options automatic = optionsOf(DeviceKind::Auto);
 TEST(ChooseTarget, TheOnlyOneIsTakenUnasked) {
   for (const char *name : {"cpu:znver4", "cuda:sm_90"}) {
     std::vector<plan::Plan> one = {planFor(name)};
-    EXPECT_EQ(namedTarget(one, automatic), 0u);
+    EXPECT_EQ(namedTarget(one, automatic, unasked()), 0u);
     ChosenTarget chosen = chooseTarget(one, automatic, 4, unasked());
     EXPECT_EQ(chosen.index, 0u);
     EXPECT_EQ(chosen.why, "");
@@ -86,26 +92,28 @@ TEST(ChooseTarget, TheOnlyOneIsTakenUnasked) {
 TEST(ChooseTarget, AFlagDecides) {
   for (auto [device, index] :
        {std::pair(DeviceKind::Cpu, size_t(0)), {DeviceKind::Cuda, size_t(1)}}) {
-    EXPECT_EQ(namedTarget(both, optionsOf(device)), index);
+    EXPECT_EQ(namedTarget(both, optionsOf(device), unasked()), index);
     EXPECT_EQ(chooseTarget(both, optionsOf(device), 4, unasked()).index, index);
   }
 }
 
 TEST(ChooseTarget, WhatWasNotCompiledIsRefused) {
   try {
-    namedTarget({planFor("cpu:znver4")}, optionsOf(DeviceKind::Cuda));
+    namedTarget({planFor("cpu:znver4")}, optionsOf(DeviceKind::Cuda),
+                unasked());
     FAIL() << "nothing was thrown";
   } catch (const Error &error) {
     EXPECT_STREQ(error.what(),
                  "--device cuda: this trainer was compiled for cpu:znver4; "
                  "compile it with shardc --target cpu,cuda");
   }
-  EXPECT_THROW(namedTarget({planFor("cuda:sm_90")}, optionsOf(DeviceKind::Cpu)),
+  EXPECT_THROW(namedTarget({planFor("cuda:sm_90")}, optionsOf(DeviceKind::Cpu),
+                           unasked()),
                Error);
 }
 
 TEST(ChooseTarget, GpusAreTakenWhereThereIsOneForEachRank) {
-  EXPECT_EQ(namedTarget(both, automatic), std::nullopt);
+  EXPECT_EQ(namedTarget(both, automatic, unasked()), std::nullopt);
   ChosenTarget gpus = chooseTarget(both, automatic, 4, machineWith(4));
   EXPECT_EQ(gpus.index, 1u);
   EXPECT_EQ(gpus.why, "runs on cuda:sm_90, of cpu:znver4 and cuda:sm_90: 4 "

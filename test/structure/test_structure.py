@@ -216,13 +216,15 @@ class Structure(unittest.TestCase):
         self.assertLessEqual(len(root), 10, root)
 
     def test_one_place_chooses_the_device(self):
+        # Others ask its DeviceTraits.
+        kinds = re.compile(r"\b(?:cpu|cuda)::|\bhas_(?:cpu|cuda)\b|target\(\)\.(?:cpu|cuda)\(\)")
         named = [
             f
             for f in files()
             if f.startswith("runtime/")
-            and not f.startswith("runtime/cpu/")
+            and not f.startswith(("runtime/cpu/", "runtime/cuda/"))
             and f.endswith((".cpp", ".h"))
-            and "cpu::" in text(f)
+            and kinds.search(without_comments_and_strings(text(f)))
         ]
         self.assertEqual(named, ["runtime/main.cpp"])
 

@@ -1,6 +1,7 @@
 // What the runtime checks of a plan before it runs one: a serialized plan is
 // described, its flags are resolved, and every rank binds it to memory.
 #include "runtime/cpu/CpuDevice.h"
+#include "runtime/cpu/CpuPlatform.h"
 #include "runtime/engine/CheckPlan.h"
 #include "runtime/engine/Executor.h"
 #include "runtime/launch/ThreadWorld.h"
@@ -31,18 +32,22 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   plan::Plan plan;
   if (!plan.ParseFromArray(data, static_cast<int>(size)))
     return 0;
+  cpu::CpuPlatform platform;
   bool holds = false;
   fuzz::read([&] {
     checkPlan(plan);
+    platform.checkTarget(plan);
     holds = true;
   });
   if (!holds)
     return 0;
+  DeviceTraits device = platform.traits(plan);
   Options options;
   options.threads = 1;
-  fuzz::read([&] { reportText(plan, 2, 2); });
+  fuzz::read([&] { reportText(plan, device, 2, 2); });
   fuzz::read([&] {
-    bannerText(plan, RunSettings::resolve(options, plan, 1000, ThreadWorld(1)));
+    bannerText(plan, RunSettings::resolve(options, plan, device, 1000,
+                                          ThreadWorld(1)));
   });
   fuzz::read([&] { RandomParameters drawn(plan, 0, nullptr); });
   if (!isSmall(plan))

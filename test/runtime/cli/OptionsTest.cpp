@@ -5,6 +5,7 @@
 
 #include "runtime/base/Error.h"
 #include "runtime/base/Suggest.h"
+#include "test/runtime/device/TraitsOf.h"
 
 #include <gtest/gtest.h>
 
@@ -312,7 +313,7 @@ TEST(Options, RefusesWhatThePlanCannotHonour) {
   plan::Plan plan;
   auto errorWith = [&](std::vector<const char *> arguments) -> std::string {
     try {
-      checkOptions(parse(std::move(arguments)), plan);
+      checkOptions(parse(std::move(arguments)), plan, traitsOf(plan));
     } catch (const Error &error) {
       return error.what();
     }

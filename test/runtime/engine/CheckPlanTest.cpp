@@ -7,6 +7,7 @@
 #include "runtime/base/Random.h"
 #include "runtime/engine/Executor.h"
 #include "runtime/train/Report.h"
+#include "test/runtime/device/TraitsOf.h"
 #include "test/runtime/engine/LinearPlan.h"
 #include "test/runtime/launch/RanksAsThreads.h"
 
@@ -20,6 +21,7 @@ using namespace shardc::runtime;
 static std::string errorOf(const plan::Plan &plan) {
   try {
     checkPlan(plan);
+    platformFor(plan)->checkTarget(plan);
   } catch (const Error &error) {
     return error.what();
   }
@@ -151,7 +153,8 @@ TEST(CheckPlan, DamagedPlansAreRefusedOrBound) {
       continue;
     try {
       checkPlan(plan);
-      reportText(plan, 2, 1);
+      platformFor(plan)->checkTarget(plan);
+      reportText(plan, traitsOf(plan), 2, 1);
       runRanksAsThreads(1, [&](Communicator &communicator) {
         makeHostRank(plan, library, communicator, RankOptions());
       });

@@ -78,6 +78,8 @@ private:
 
 class PlainPlatform : public Platform {
 public:
+  DeviceTraits traits(const shardc::plan::Plan &) const override { return {}; }
+  void checkTarget(const shardc::plan::Plan &) const override {}
   int deviceCount(const shardc::plan::Plan &) const override { return 1; }
   void check(const shardc::plan::Plan &) const override {}
   int64_t bytesPerThread() const override { return 0; }

@@ -23,8 +23,8 @@ protected:
     options.order.shuffle = true;
     options.order.seed = 5;
     dataset.emplace(plan, options.data, "--data");
-    settings =
-        RunSettings::resolve(options, plan, dataset->samples(), ThreadWorld(2));
+    settings = RunSettings::resolve(options, plan, traitsOf(plan),
+                                    dataset->samples(), ThreadWorld(2));
     ahead.emplace(plan, *dataset, settings, options.order, RankRange{0, 2});
   }
 

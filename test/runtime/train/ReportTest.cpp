@@ -4,6 +4,7 @@
 #include "runtime/launch/ThreadWorld.h"
 #include "runtime/train/Collectives.h"
 #include "runtime/train/MemoryPlan.h"
+#include "test/runtime/device/TraitsOf.h"
 #include "test/runtime/engine/LinearPlan.h"
 
 #include <gtest/gtest.h>
@@ -59,7 +60,7 @@ TEST(Report, CountsPoolsOnlyWhereTheyAreAllocated) {
   EXPECT_GT(accumulation, 0);
   EXPECT_EQ(MemoryPlan::of(plan, 1, 2).own, all - accumulation);
   EXPECT_EQ(MemoryPlan::of(plan, 2, 2).own, all);
-  std::string text = reportText(plan, 1, 2);
+  std::string text = reportText(plan, traitsOf(plan), 1, 2);
   EXPECT_NE(text.find("  gather                          192 B planned, 0 B "
                       "allocated: the ranks are threads and read each other's "
                       "slices\n"),
@@ -76,7 +77,7 @@ TEST(Report, CountsAFileApart) {
   MemoryPlan memory = MemoryPlan::of(plan, 1, 2);
   EXPECT_EQ(memory.own, before);
   EXPECT_EQ(memory.host, 3 << 20);
-  std::string text = reportText(plan, 1, 2);
+  std::string text = reportText(plan, traitsOf(plan), 1, 2);
   EXPECT_NE(text.find("  host                            3.00 MiB in a file of "
                       "--offload-dir, beside all pools\n"),
             std::string::npos)
@@ -106,7 +107,7 @@ TEST(Report, CountsTheCollectivesOfAllMicroBatches) {
   EXPECT_EQ(collectives[2].number, 1);
   // The loss, and the norm's exact sum.
   EXPECT_EQ(collectives[2].bytes, 8 + 68 * 8);
-  std::string text = reportText(plan, 3, 2);
+  std::string text = reportText(plan, traitsOf(plan), 3, 2);
   EXPECT_NE(text.find("collectives of a step of 3 micro-batches:\n"
                       "  backward all-gather             3, 432 B\n"
                       "  backward reduce-scatter         1, 144 B\n"
@@ -129,8 +130,9 @@ TEST(Report, TheBannerSaysWhatTheFlagsResolveTo) {
   plan.mutable_precision()->set_gradients(plan::FLOAT32);
   plan.mutable_precision()->set_master(plan::FLOAT32);
   plan.set_accumulate("sharded");
-  std::string text = bannerText(
-      plan, RunSettings::resolve(options, plan, 100, ThreadWorld(2)));
+  std::string text =
+      bannerText(plan, RunSettings::resolve(options, plan, traitsOf(plan), 100,
+                                            ThreadWorld(2)));
   size_t memory = text.find("; memory per rank "),
          end = text.find('\n', memory);
   ASSERT_NE(memory, std::string::npos) << text;
@@ -160,10 +162,11 @@ TEST(Report, RanksOnGpusHaveAllOfTheirMemory) {
   plan::Plan plan = LinearPlan(2, 2).plan;
   plan.mutable_target()->set_name("cuda:sm_90");
   plan.mutable_target()->mutable_cuda();
-  MemoryPlan memory = MemoryPlan::of(plan, 2, 2);
+  MemoryPlan memory = MemoryPlan::of(plan, 2, traitsOf(plan).sharing(2));
   EXPECT_EQ(memory.own, memory.planned);
-  std::string text = bannerText(
-      plan, RunSettings::resolve(options, plan, 100, ThreadWorld(2)));
+  std::string text =
+      bannerText(plan, RunSettings::resolve(options, plan, traitsOf(plan), 100,
+                                            ThreadWorld(2)));
   EXPECT_NE(text.find("\nmesh 2 (2 ranks), a GPU (cuda:sm_90) and 3 threads "
                       "per rank\n"),
             std::string::npos)
@@ -175,8 +178,8 @@ TEST(Report, TheBannerSaysWhatSavesHoldBesides) {
   options.steps = 5;
   plan::Plan plan = LinearPlan(2, 2).plan;
   auto banner = [&] {
-    return bannerText(plan,
-                      RunSettings::resolve(options, plan, 100, ThreadWorld(2)));
+    return bannerText(plan, RunSettings::resolve(options, plan, traitsOf(plan),
+                                                 100, ThreadWorld(2)));
   };
   EXPECT_EQ(banner().find("checkpoint"), std::string::npos);
   options.checkpointDir = "c";

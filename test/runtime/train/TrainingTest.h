@@ -11,6 +11,7 @@
 #include "runtime/weights/RandomParameters.h"
 #include "runtime/weights/StoredParameters.h"
 #include "test/runtime/TemporaryFolder.h"
+#include "test/runtime/device/TraitsOf.h"
 #include "test/runtime/engine/LinearPlan.h"
 
 #include <algorithm>
@@ -156,7 +157,7 @@ protected:
   }
   std::vector<int> train(const shardc::plan::Plan &plan,
                          std::vector<shardc::runtime::World *> worlds) {
-    checkOptions(options, plan);
+    checkOptions(options, plan, shardc::runtime::traitsOf(plan));
     std::vector<int> signals(worlds.size());
     std::vector<std::exception_ptr> errors(worlds.size());
     std::vector<std::thread> threads;
@@ -238,22 +239,22 @@ private:
         held(plan, options.evalData, "--eval-data");
     RandomParameters initial(plan, 3);
     KernelLibrary kernels = KernelLibrary::of({});
-    shardc::runtime::Run run{
-        world,
-        plan,
-        options,
-        RunSettings::resolve(options, plan, training.samples(), world),
-        training,
-        &held,
-        initial,
-        cpu::cpuDevices(plan, kernels, {}),
-        nullptr,
-        {},
-        {},
-        {},
-        {},
-        {},
-        {}};
+    shardc::runtime::Run run{world,
+                             plan,
+                             options,
+                             RunSettings::resolve(options, plan, traitsOf(plan),
+                                                  training.samples(), world),
+                             training,
+                             &held,
+                             initial,
+                             cpu::cpuDevices(plan, kernels, {}),
+                             nullptr,
+                             {},
+                             {},
+                             {},
+                             {},
+                             {},
+                             {}};
     if (options.checkpointDir) {
       run.checkpoints.emplace(*options.checkpointDir);
       run.checkpoints->make();
