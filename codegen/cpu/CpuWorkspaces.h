@@ -1,5 +1,5 @@
-// Scratch memory of library calls on the CPU; runtime/plan.proto lists the same
-// formulas, and runtime/cpu asserts them.
+// Scratch memory of library calls on the CPU, by what the device says
+// (runtime/cpu/WorkspaceSizes.h); runtime/plan.proto lists the formulas.
 #ifndef SHARDC_CODEGEN_CPU_CPUWORKSPACES_H
 #define SHARDC_CODEGEN_CPU_CPUWORKSPACES_H
 

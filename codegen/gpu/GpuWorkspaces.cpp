@@ -1,6 +1,8 @@
 // The sizes that GpuWorkspaces.h describes are computed here.
 #include "codegen/gpu/GpuWorkspaces.h"
 
+#include "runtime/cuda/CudnnShapes.h"
+#include "runtime/cuda/LossWorkspace.h"
 #include "runtime/cuda/ScoresInMemory.h"
 #include "runtime/cuda/kernels/CrossEntropyParameters.h"
 #include "llvm/Support/MathExtras.h"
@@ -15,9 +17,8 @@ static int64_t aligned(int64_t bytes) { return llvm::alignTo(bytes, 256); }
 
 /// Whether cuDNN has engines for these.
 static bool suitsCudnn(const step::AttentionSizes &sizes) {
-  auto suits = [](int64_t dim) { return dim % 8 == 0 && dim <= 256; };
-  return sizes.elementBytes == 2 && suits(sizes.queryDim) &&
-         suits(sizes.valueDim);
+  return sizes.elementBytes == 2 && runtime::cuda::isCudnnDim(sizes.queryDim) &&
+         runtime::cuda::isCudnnDim(sizes.valueDim);
 }
 
 int64_t GpuWorkspaces::attention(const step::AttentionSizes &sizes) const {
@@ -44,8 +45,8 @@ static int64_t besideScores(const step::AttentionSizes &sizes, int64_t rows) {
 int64_t GpuWorkspaces::attentionGrad(const step::AttentionSizes &sizes) const {
   int64_t rows = sizes.queries;
   int64_t own = 3 * aligned(rows * std::max<int64_t>(sizes.elementBytes, 4));
-  if (!suitsCudnn(sizes) || sizes.queryLength % 128 != 0 ||
-      sizes.keys % 128 != 0)
+  if (!suitsCudnn(sizes) ||
+      !runtime::cuda::isCudnnGradLength(sizes.queryLength, sizes.keys))
     return own;
   ScoresInMemory whole = {.samples = samplesOf(sizes),
                           .groups = sizes.groups,
@@ -90,13 +91,15 @@ int64_t GpuWorkspaces::linearCrossEntropyChunk(
 int64_t GpuWorkspaces::linearCrossEntropy(
     const step::LinearCrossEntropySizes &sizes) const {
   int64_t chunk = linearCrossEntropyChunk(sizes);
-  int64_t bytes =
-      aligned(chunk * rowBytes(sizes)) + aligned(crossEntropy(sizes.rows));
-  if (sizes.roundsWeightGradient && chunk < sizes.rows)
-    bytes += aligned(sizes.features * sizes.classes * 4);
-  if (sizes.roundsBiasGradient)
-    bytes += aligned(sizes.classes * 4);
-  return bytes + productBytes;
+  runtime::cuda::LossWorkspace workspace(
+      {.rows = sizes.rows,
+       .chunk = chunk,
+       .features = sizes.features,
+       .classes = sizes.classes,
+       .logitsRowBytes = rowBytes(sizes),
+       .sumsWeights = sizes.roundsWeightGradient && chunk < sizes.rows,
+       .sumsBias = sizes.roundsBiasGradient});
+  return workspace.products + productBytes;
 }
 
 int64_t GpuWorkspaces::allReduce(int64_t elements, int64_t elementBytes,

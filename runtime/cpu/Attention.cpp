@@ -12,13 +12,9 @@
 
 namespace shardc::runtime::cpu {
 
-static int64_t roundUp(int64_t bytes) { return (bytes + 63) / 64 * 64; }
-
 int64_t attentionWorkspace(const Attention &a) {
-  int64_t elements = queryBlock * keyBlock + 2 * queryBlock;
-  if (isHalf(a.query.dtype))
-    elements += (queryBlock + keyBlock) * (a.query.shape[3] + a.value.shape[3]);
-  return roundUp(elements * int64_t(elementSize(computeDtype(a.query.dtype))));
+  return attentionSlice(a.query.shape[3] + a.value.shape[3],
+                        int64_t(elementSize(a.query.dtype)));
 }
 
 namespace {

@@ -7,6 +7,7 @@
 #define SHARDC_RUNTIME_CPU_ATTENTION_H
 
 #include "runtime/base/Tensor.h"
+#include "runtime/cpu/WorkspaceSizes.h"
 
 #include <cstdint>
 
@@ -15,10 +16,6 @@ class ThreadPool;
 }
 
 namespace shardc::runtime::cpu {
-
-/// The number of queries and of keys in a block.
-constexpr int64_t queryBlock = 64;
-constexpr int64_t keyBlock = 128;
 
 /// The operands are query [B, Sq, H, D], key [B, Sk, G, D] and value [B, Sk, G,
 /// E], with any strides and a contiguous last dim; G divides H.
@@ -39,7 +36,7 @@ struct Attention {
   int64_t samples = 0, rowStride = 0;
 };
 
-/// Bytes of scratch memory per thread; plan.proto has the formulas.
+/// Bytes of scratch memory per thread.
 int64_t attentionWorkspace(const Attention &attention);
 int64_t attentionGradWorkspace(const Attention &attention);
 

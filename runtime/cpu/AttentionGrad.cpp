@@ -13,12 +13,8 @@
 namespace shardc::runtime::cpu {
 
 int64_t attentionGradWorkspace(const Attention &a) {
-  int64_t elements = 2 * queryBlock * keyBlock + queryBlock;
-  int64_t dims = a.query.shape[3] + a.value.shape[3];
-  if (isHalf(a.query.dtype))
-    elements += 2 * queryBlock * dims + (keyBlock + a.key.shape[1]) * dims;
-  return (elements * int64_t(elementSize(computeDtype(a.query.dtype))) + 63) /
-         64 * 64;
+  return attentionGradSlice(a.key.shape[1], a.query.shape[3] + a.value.shape[3],
+                            int64_t(elementSize(a.query.dtype)));
 }
 
 namespace {

@@ -8,22 +8,12 @@
 #include "runtime/cpu/Cut.h"
 #include "runtime/cpu/HalfRows.h"
 #include "runtime/cpu/TiledGemm.h"
+#include "runtime/cpu/WorkspaceSizes.h"
 
 #include <algorithm>
 
 namespace shardc::runtime::cpu {
 namespace {
-
-// An element is converted once for each tile that reads it: wide tiles convert
-// little, and tiles that stay in a core's cache convert fast.
-constexpr int64_t tileSide = 384;
-constexpr int64_t tileDepth = 512;
-constexpr int64_t rowGroup = 24; // see Gemm.cpp
-constexpr int64_t group = 64;
-// Cuts round their parts up to these groups, and no part gets longer than a
-// side.
-static_assert(tileSide % rowGroup == 0 && tileSide % group == 0 &&
-              tileDepth % group == 0);
 
 using Matrix = GemmDesc::Matrix;
 
@@ -51,30 +41,13 @@ Float32Matrix widenedBlock(const Matrix &matrix, int64_t row, int64_t rows,
 
 struct Tiles {
   explicit Tiles(int64_t m, int64_t n, int64_t k)
-      : rows(m, tileSide, rowGroup), columns(n, tileSide, group),
-        depth(k, tileDepth, group) {}
+      : rows(m, ConvertedPanels::mostSide, ConvertedPanels::rowGroup),
+        columns(n, ConvertedPanels::mostSide, ConvertedPanels::group),
+        depth(k, ConvertedPanels::mostDepth, ConvertedPanels::group) {}
   Cut rows, columns, depth;
 
   int64_t count() const { return rows.parts * columns.parts; }
   void run(const GemmDesc &product, int64_t tile, float *scratch) const;
-};
-
-/// The offsets, in elements, of what a thread's scratch holds: a block of a (at
-/// 0), of b, of c, and of the bias.
-struct ConvertedPanels {
-  ConvertedPanels(int64_t m, int64_t n, int64_t k) {
-    auto longest = [](int64_t size, int64_t part, int64_t multiple) {
-      return std::min(part, (size + multiple - 1) / multiple * multiple);
-    };
-    int64_t rows = longest(m, tileSide, rowGroup);
-    int64_t columns = longest(n, tileSide, group);
-    int64_t depth = longest(k, tileDepth, group);
-    b = rows * depth;
-    c = b + depth * columns;
-    bias = c + rows * columns;
-    end = bias + columns;
-  }
-  int64_t b, c, bias, end;
 };
 
 void Tiles::run(const GemmDesc &product, int64_t tile, float *scratch) const {
@@ -127,8 +100,7 @@ void Tiles::run(const GemmDesc &product, int64_t tile, float *scratch) const {
 } // namespace
 
 int64_t halfGemmWorkspace(int64_t m, int64_t n, int64_t k) {
-  int64_t bytes = ConvertedPanels(m, n, k).end * int64_t(sizeof(float));
-  return (bytes + 63) / 64 * 64;
+  return ConvertedPanels(m, n, k).bytes();
 }
 
 void halfGemm(const GemmDesc &product, const Batch &batch, std::byte *workspace,

@@ -5,6 +5,7 @@
 #include "runtime/base/ThreadPool.h"
 #include "runtime/cpu/CrossEntropyRows.h"
 #include "runtime/cpu/HalfGemm.h"
+#include "runtime/cpu/WorkspaceSizes.h"
 
 #include <atomic>
 
@@ -13,41 +14,23 @@ namespace {
 
 using Matrix = GemmDesc::Matrix;
 
-int64_t roundUp(int64_t bytes) { return (bytes + 63) / 64 * 64; }
-
 int64_t classesOf(const LinearCrossEntropy &a) {
   return a.weight.shape[a.transposeWeight ? 0 : 1];
 }
 
-/// The places of things in the scratch memory, in bytes.
-struct LossScratch {
-  LossScratch(const LinearCrossEntropy &a, int64_t workers) {
-    int64_t rows = foldRows(a.input, 1)->rows, classes = classesOf(a);
-    int64_t features = a.input.shape.back();
-    int64_t chunk = std::min(a.chunkRows, rows);
-    int64_t element = elementSize(computeDtype(a.input.dtype));
-    losses = roundUp(chunk * classes * element);
-    bool half = isHalf(a.input.dtype);
-    int64_t ofLosses = rows * int64_t(sizeof(double));
-    gemm = losses + (half ? roundUp(ofLosses) : ofLosses);
-    gemmSlice = half ? std::max({halfGemmWorkspace(chunk, classes, features),
-                                 halfGemmWorkspace(chunk, features, classes),
-                                 halfGemmWorkspace(classes, features, chunk),
-                                 halfGemmWorkspace(features, classes, chunk)})
-                     : 0;
-    weightSums = gemm + workers * gemmSlice;
-    sumsWeights = a.weightGradient && isHalf(a.weightGradient.dtype) &&
-                  rows > a.chunkRows;
-    biasSums =
-        weightSums + (sumsWeights ? roundUp(features * classes * element) : 0);
-    sumsBias = a.biasGradient && isHalf(a.biasGradient.dtype);
-    end = biasSums + (sumsBias ? roundUp(classes * element) : 0);
-  }
-  int64_t losses, gemm, gemmSlice, weightSums, biasSums, end;
-  /// Whether gradients of 16 bits are summed here in float32, to be rounded
-  /// once.
-  bool sumsWeights, sumsBias;
-};
+LinearCrossEntropyPlaces placesOf(const LinearCrossEntropy &a,
+                                  int64_t workers) {
+  int64_t rows = foldRows(a.input, 1)->rows;
+  return {{.rows = rows,
+           .chunk = std::min(a.chunkRows, rows),
+           .features = a.input.shape.back(),
+           .classes = classesOf(a),
+           .elementBytes = int64_t(elementSize(a.input.dtype)),
+           .sumsWeights = a.weightGradient && isHalf(a.weightGradient.dtype) &&
+                          rows > a.chunkRows,
+           .sumsBias = a.biasGradient && isHalf(a.biasGradient.dtype)},
+          workers};
+}
 
 /// S is the type of input and weight. Logits and their gradients are float32
 /// where it has 16 bits.
@@ -77,7 +60,7 @@ private:
 
   const LinearCrossEntropy &a;
   ThreadPool &pool;
-  LossScratch scratch;
+  LinearCrossEntropyPlaces places;
   std::byte *workspace;
   Rows input;
   int64_t features, classes;
@@ -93,19 +76,19 @@ private:
 template <typename S>
 Chunks<S>::Chunks(const LinearCrossEntropy &a, std::byte *workspace,
                   ThreadPool &pool)
-    : a(a), pool(pool), scratch(a, pool.workers()), workspace(workspace),
-      input(*foldRows(a.input, 1)), features(a.input.shape.back()),
-      classes(classesOf(a)), targets(a.labels, classes),
-      logits(reinterpret_cast<T *>(workspace)),
-      rowLosses(reinterpret_cast<double *>(workspace + scratch.losses)) {
+    : a(a), pool(pool), places(placesOf(a, pool.workers())),
+      workspace(workspace), input(*foldRows(a.input, 1)),
+      features(a.input.shape.back()), classes(classesOf(a)),
+      targets(a.labels, classes), logits(reinterpret_cast<T *>(workspace)),
+      rowLosses(reinterpret_cast<double *>(workspace + places.losses)) {
   if (a.weightGradient)
-    weightSums = scratch.sumsWeights
-                     ? Matrix{workspace + scratch.weightSums, plan::FLOAT32,
+    weightSums = places.of.sumsWeights
+                     ? Matrix{workspace + places.weightSums, plan::FLOAT32,
                               a.weight.shape[1]}
                      : Matrix{a.weightGradient.data, a.weightGradient.dtype,
                               a.weightGradient.strides[0]};
   biasSums = reinterpret_cast<T *>(
-      scratch.sumsBias ? workspace + scratch.biasSums : a.biasGradient.data);
+      places.of.sumsBias ? workspace + places.biasSums : a.biasGradient.data);
 }
 
 template <typename S> void Chunks<S>::run() {
@@ -162,7 +145,7 @@ template <typename S> Matrix Chunks<S>::logitsMatrix() const {
 template <typename S> void Chunks<S>::multiply(const GemmDesc &product) {
   if constexpr (isHalfType<S>) {
     if (executes)
-      halfGemm(product, workspace + scratch.gemm, pool.workers(), pool);
+      halfGemm(product, workspace + places.products, pool.workers(), pool);
     else
       prepareHalfGemm(product, {1, 0, 0, 0}, pool.workers(), pool);
   } else {
@@ -255,9 +238,9 @@ void Chunks<S>::addBiasGradient(int64_t first, int64_t rows) {
 
 template <typename S> void Chunks<S>::roundSums() {
   if constexpr (isHalfType<S>) {
-    if (scratch.sumsBias)
+    if (places.of.sumsBias)
       roundRow(biasSums, a.biasGradient.template as<S>(), classes);
-    if (!scratch.sumsWeights)
+    if (!places.of.sumsWeights)
       return;
     auto *sums = reinterpret_cast<const float *>(weightSums.data);
     int64_t columns = a.weight.shape[1];
@@ -273,7 +256,7 @@ template <typename S> void Chunks<S>::roundSums() {
 } // namespace
 
 int64_t linearCrossEntropyWorkspace(const LinearCrossEntropy &a, int workers) {
-  return LossScratch(a, workers).end;
+  return placesOf(a, workers).end;
 }
 
 void prepareLinearCrossEntropy(const LinearCrossEntropy &a,

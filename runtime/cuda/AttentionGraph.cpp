@@ -6,6 +6,7 @@
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
 #include "runtime/cuda/Bind.h"
+#include "runtime/cuda/CudnnShapes.h"
 
 #include <algorithm>
 #include <initializer_list>
@@ -57,7 +58,7 @@ bool canSay(const entry::AttentionOperands &of,
     return false;
   }
   for (const Tensor *each : heads) {
-    if (int64_t dim = each->shape[3]; dim % 8 != 0 || dim > 256) {
+    if (int64_t dim = each->shape[3]; !isCudnnDim(dim)) {
       why = concat(
           "cuDNN's head dims are multiples of 8 up to 256, and one is ", dim);
       return false;

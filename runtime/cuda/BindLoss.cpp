@@ -5,6 +5,7 @@
 #include "runtime/base/Error.h"
 #include "runtime/cuda/Bind.h"
 #include "runtime/cuda/Faults.h"
+#include "runtime/cuda/LossWorkspace.h"
 #include "runtime/cuda/kernels/CrossEntropyParameters.h"
 #include "runtime/device/DataErrors.h"
 
@@ -166,34 +167,34 @@ Chunks::Chunks(CudaDevice &device, const entry::LinearCrossEntropy &a)
       stride(logitsStride(classes, int64_t(elementSize(a.input.dtype)))),
       dtype(a.input.dtype), weightSums(a.weightGradient),
       biasSums(a.biasGradient), labels(labelsOf(device, a.labels, classes)) {
-  // As codegen/gpu/GpuWorkspaces.cpp lays it out.
-  int64_t bytes = 0;
-  auto take = [&](int64_t size) {
-    std::byte *part = a.workspace.data + bytes;
-    bytes += (size + 255) / 256 * 256;
-    return part;
-  };
   int64_t chunk = std::min(a.chunkRows, input.rows);
+  LossWorkspace places({.rows = input.rows,
+                        .chunk = chunk,
+                        .features = features,
+                        .classes = classes,
+                        .logitsRowBytes = stride * int64_t(elementSize(dtype)),
+                        .sumsWeights = weightSums && isHalf(weightSums.dtype) &&
+                                       chunk < input.rows,
+                        .sumsBias = biasSums && isHalf(biasSums.dtype)});
+  requireWorkspace(a.workspace, places.products);
+  std::byte *begin = a.workspace.data;
   logits.dtype = dtype;
-  logits.data = take(chunk * stride * int64_t(elementSize(dtype)));
+  logits.data = begin;
   logits.shape = {chunk, classes};
   logits.strides = {stride, 1};
-  losses =
-      reinterpret_cast<CUdeviceptr>(take(input.rows * int64_t(sizeof(double))));
-  auto sumsFor = [&](Tensor &gradient) {
+  losses = reinterpret_cast<CUdeviceptr>(begin + places.losses);
+  auto sumIn = [&](Tensor &gradient, int64_t place) {
     gradient.dtype = plan::FLOAT32;
     gradient.strides = rowMajorStrides(gradient.shape);
-    gradient.data =
-        take(gradient.elements() * int64_t(elementSize(plan::FLOAT32)));
+    gradient.data = begin + place;
   };
-  if (weightSums && isHalf(weightSums.dtype) && chunk < input.rows)
-    sumsFor(weightSums);
-  if (biasSums && isHalf(biasSums.dtype))
-    sumsFor(biasSums);
-  requireWorkspace(a.workspace, bytes);
+  if (places.of.sumsWeights)
+    sumIn(weightSums, places.weightSums);
+  if (places.of.sumsBias)
+    sumIn(biasSums, places.biasSums);
   scratch = a.workspace;
-  scratch.data += bytes;
-  scratch.shape = {a.workspace.elements() - bytes};
+  scratch.data += places.products;
+  scratch.shape = {a.workspace.elements() - places.products};
 }
 
 Task Chunks::productTask(entry::Gemm product) {

@@ -2,6 +2,7 @@
 #include "runtime/cuda/CudnnChoice.h"
 
 #include "runtime/base/Error.h"
+#include "runtime/cuda/CudnnShapes.h"
 
 namespace shardc::runtime::cuda {
 
@@ -23,10 +24,8 @@ bool suitsCudnn(const entry::Attention &entry, std::string &why) {
 
 bool suitsCudnn(const entry::AttentionGrad &entry, std::string &why) {
   const entry::AttentionOperands &of = entry.operands;
-  // Up to 9.26 it gives NaNs for the rest of a tile, where log_sum_exp is below
-  // -88 (pytorch#196678, cudnn-frontend#1072).
   if (int64_t queries = of.query.shape[1], keys = of.key.shape[1];
-      queries % 128 != 0 || keys % 128 != 0) {
+      !isCudnnGradLength(queries, keys)) {
     why = concat(
         "cuDNN's gradient is taken for multiples of 128 queries and keys, "
         "and there are ",
