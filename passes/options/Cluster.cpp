@@ -46,22 +46,30 @@ constexpr uint64_t mostBytes = 1 << 20;
 // Simple protocol, in src/graph/tuning.cc.
 constexpr double ncclNvlink = 3.4, ncclPci = 5.7, ncclNetwork = 14.0; // us
 
-Cluster makeCluster(StringRef name, int64_t ranksPerNode, Link inside,
-                    Link between, double memoryGB, double memoryGBPerSecond,
-                    double teraflops16, double teraflops32, double teraflops64,
-                    double hostGBPerSecond, bool hostIsDuplex) {
+/// A machine in the units of data sheets.
+struct DataSheet {
+  StringRef name;
+  int64_t ranksPerNode;
+  Link insideNode, betweenNodes = {};
+  double memoryGB, memoryGBPerSecond;
+  double teraflops16, teraflops32, teraflops64;
+  double hostGBPerSecond;
+  bool hostIsDuplex;
+};
+
+Cluster clusterOf(const DataSheet &sheet) {
   Cluster cluster;
-  cluster.name = name.str();
-  cluster.ranksPerNode = ranksPerNode;
-  cluster.insideNode = inside;
-  cluster.betweenNodes = between;
-  cluster.memory = memoryGB * gigabyte;
-  cluster.memoryBandwidth = memoryGBPerSecond * gigabyte;
-  cluster.flops16 = cluster.attention16 = teraflops16 * teraflop;
-  cluster.flops32 = teraflops32 * teraflop;
-  cluster.flops64 = teraflops64 * teraflop;
-  cluster.hostBandwidth = hostGBPerSecond * gigabyte;
-  cluster.hostIsDuplex = hostIsDuplex;
+  cluster.name = sheet.name.str();
+  cluster.ranksPerNode = sheet.ranksPerNode;
+  cluster.insideNode = sheet.insideNode;
+  cluster.betweenNodes = sheet.betweenNodes;
+  cluster.memory = sheet.memoryGB * gigabyte;
+  cluster.memoryBandwidth = sheet.memoryGBPerSecond * gigabyte;
+  cluster.flops16 = cluster.attention16 = sheet.teraflops16 * teraflop;
+  cluster.flops32 = sheet.teraflops32 * teraflop;
+  cluster.flops64 = sheet.teraflops64 * teraflop;
+  cluster.hostBandwidth = sheet.hostGBPerSecond * gigabyte;
+  cluster.hostIsDuplex = sheet.hostIsDuplex;
   return cluster;
 }
 
@@ -81,29 +89,64 @@ ArrayRef<Cluster> machines() {
       // two ranks has half of those two channels, 20 GB/s after refreshes. The
       // pool host is a file: a data centre's SSD writes 2 GB/s (Intel SSD DC
       // P4510 of 2 TB, product brief: 3.2 GB/s read, 2 written).
-      makeCluster("cpu", std::numeric_limits<int64_t>::max(), link(10, 5), {},
-                  32, 20, 0.096, 0.096, 0.048, 2, false),
+      clusterOf({.name = "cpu",
+                 .ranksPerNode = std::numeric_limits<int64_t>::max(),
+                 .insideNode = link(10, 5),
+                 .memoryGB = 32,
+                 .memoryGBPerSecond = 20,
+                 .teraflops16 = 0.096,
+                 .teraflops32 = 0.096,
+                 .teraflops64 = 0.048,
+                 .hostGBPerSecond = 2,
+                 .hostIsDuplex = false}),
       // NVIDIA DGX H100 data sheet and H100 SXM data sheet: fourth NVLink,
       // 900 GB/s per GPU in both directions; a 400 Gb/s ConnectX-7 per GPU;
       // 80 GB at 3.35 TB/s; dense 989.4 TFLOP/s bfloat16 and float16 (tensor
       // cores), 66.9 float32, 66.9 float64 (tensor cores). PCIe 5.0 x16 to the
       // host, 64 GB/s each way.
-      makeCluster("dgx-h100", 8, link(450, ncclNvlink), link(50, ncclNetwork),
-                  80, 3350, 989.4, 66.9, 66.9, 64, true),
+      clusterOf({.name = "dgx-h100",
+                 .ranksPerNode = 8,
+                 .insideNode = link(450, ncclNvlink),
+                 .betweenNodes = link(50, ncclNetwork),
+                 .memoryGB = 80,
+                 .memoryGBPerSecond = 3350,
+                 .teraflops16 = 989.4,
+                 .teraflops32 = 66.9,
+                 .teraflops64 = 66.9,
+                 .hostGBPerSecond = 64,
+                 .hostIsDuplex = true}),
       // NVIDIA DGX A100 data sheet and A100 data sheet: third NVLink, 600 GB/s
       // per GPU in both directions; a 200 Gb/s ConnectX-6 per GPU; 80 GB at
       // 2.039 TB/s; dense 312 TFLOP/s bfloat16 and float16 (tensor cores), 19.5
       // float32, 19.5 float64 (tensor cores). PCIe 4.0 x16 to the host, 32 GB/s
       // each way.
-      makeCluster("dgx-a100", 8, link(300, ncclNvlink), link(25, ncclNetwork),
-                  80, 2039, 312, 19.5, 19.5, 32, true),
+      clusterOf({.name = "dgx-a100",
+                 .ranksPerNode = 8,
+                 .insideNode = link(300, ncclNvlink),
+                 .betweenNodes = link(25, ncclNetwork),
+                 .memoryGB = 80,
+                 .memoryGBPerSecond = 2039,
+                 .teraflops16 = 312,
+                 .teraflops32 = 19.5,
+                 .teraflops64 = 19.5,
+                 .hostGBPerSecond = 32,
+                 .hostIsDuplex = true}),
       // Eight L40S without NVLink, as cloud providers rent them (AWS
       // g6e.48xlarge: 400 Gb/s of network for the node). NVIDIA L40S data
       // sheet: PCIe 4.0 x16, 64 GB/s in both directions; 48 GB at 864 GB/s;
       // dense 362.05 TFLOP/s bfloat16 and float16 (tensor cores), 91.6 float32;
       // float64 at a 64th of that.
-      makeCluster("cloud-l40s", 8, link(32, ncclPci), link(6.25, ncclNetwork),
-                  48, 864, 362.05, 91.6, 1.43, 32, true),
+      clusterOf({.name = "cloud-l40s",
+                 .ranksPerNode = 8,
+                 .insideNode = link(32, ncclPci),
+                 .betweenNodes = link(6.25, ncclNetwork),
+                 .memoryGB = 48,
+                 .memoryGBPerSecond = 864,
+                 .teraflops16 = 362.05,
+                 .teraflops32 = 91.6,
+                 .teraflops64 = 1.43,
+                 .hostGBPerSecond = 32,
+                 .hostIsDuplex = true}),
   };
   return list;
 }
@@ -111,6 +154,27 @@ ArrayRef<Cluster> machines() {
 //===----------------------------------------------------------------------===//
 // TOML
 //===----------------------------------------------------------------------===//
+
+/// A number of a table, and where it goes.
+struct NumberKey {
+  StringRef key;
+  double Cluster::*member;
+  double unit = gigabyte;
+  bool isRequired = false;
+  bool mayBeZero = false;
+};
+
+constexpr NumberKey ownNumbers[] = {
+    {"memory_gb", &Cluster::memory, gigabyte, /*isRequired=*/true},
+    {"memory_bandwidth_gb_per_s", &Cluster::memoryBandwidth},
+    {"host_bandwidth_gb_per_s", &Cluster::hostBandwidth},
+    {"collective_slowdown", &Cluster::collectiveSlowdown, 1,
+     /*isRequired=*/false, /*mayBeZero=*/true}};
+constexpr NumberKey rateNumbers[] = {
+    {"float64", &Cluster::flops64, teraflop, /*isRequired=*/true},
+    {"float32", &Cluster::flops32, teraflop, /*isRequired=*/true},
+    {"bfloat16", &Cluster::flops16, teraflop, /*isRequired=*/true},
+    {"attention", &Cluster::attention16, teraflop}};
 
 /// Reads one file's tables; keeps the first error.
 class Reader {
@@ -179,9 +243,26 @@ public:
     return result;
   }
 
+  /// Those of `keys` that the table has, and errors for required ones.
+  void numbers(const toml::table &in, ArrayRef<NumberKey> keys, const Twine &of,
+               Cluster &to) {
+    for (const NumberKey &each : keys)
+      if (each.isRequired || in.contains(std::string_view(each.key)))
+        to.*each.member =
+            number(in, each.key, each.unit, of, each.mayBeZero).value_or(0);
+  }
+
+  /// What a file says, as far as there is no error. `name`: where it says none.
+  Cluster cluster(const toml::table &file, StringRef name);
+
   std::string error;
 
 private:
+  std::string name(const toml::table &file, StringRef otherwise);
+  void nodes(const toml::table &file, Cluster &to);
+  void host(const toml::table &file, Cluster &to);
+  void rates(const toml::table &file, Cluster &to);
+
   static std::string describe(const toml::node &node) {
     if (auto text = node.value<std::string>())
       return "\"" + *text + "\"";
@@ -194,6 +275,81 @@ private:
 
   StringRef path;
 };
+
+Cluster Reader::cluster(const toml::table &file, StringRef otherwise) {
+  checkKeys(file,
+            {"name", "ranks_per_node", "memory_gb", "memory_bandwidth_gb_per_s",
+             "host_bandwidth_gb_per_s", "host_is_duplex", "collective_slowdown",
+             "inside_node", "between_nodes", "tflop_per_s"},
+            "");
+  Cluster cluster;
+  cluster.name = name(file, otherwise);
+  numbers(file, ownNumbers, "", cluster);
+  for (StringRef key : {"inside_node", "tflop_per_s"})
+    if (!file.contains(std::string_view(key)))
+      fail(file, "table [" + key + "] is missing");
+  cluster.insideNode = link(file, "inside_node");
+  cluster.betweenNodes = link(file, "between_nodes");
+  // A byte from another rank is read and written here.
+  if (!file.contains("memory_bandwidth_gb_per_s"))
+    cluster.memoryBandwidth = 2 * cluster.insideNode.bandwidth;
+  if (cluster.collectiveSlowdown >= 1)
+    fail(*file.get("collective_slowdown"),
+         "key 'collective_slowdown': expects a part of 1, below that");
+  host(file, cluster);
+  nodes(file, cluster);
+  rates(file, cluster);
+  return cluster;
+}
+
+std::string Reader::name(const toml::table &file, StringRef otherwise) {
+  const toml::node *name = file.get("name");
+  if (!name)
+    return otherwise.str();
+  if (auto value = name->value<std::string>())
+    return *value;
+  fail(*name, "key 'name': expects a text in quotes");
+  return "";
+}
+
+void Reader::host(const toml::table &file, Cluster &to) {
+  const toml::node *duplex = file.get("host_is_duplex");
+  if (!duplex)
+    return;
+  if (auto truth = duplex->as_boolean())
+    to.hostIsDuplex = truth->get();
+  else
+    fail(*duplex, "key 'host_is_duplex': expects true or false");
+}
+
+// One without the other says nothing.
+void Reader::nodes(const toml::table &file, Cluster &to) {
+  if (const toml::node *ranks = file.get("ranks_per_node")) {
+    std::optional<int64_t> value = ranks->value_exact<int64_t>();
+    if (!value || *value < 1)
+      fail(*ranks, "key 'ranks_per_node': expects a whole number from 1 on");
+    else
+      to.ranksPerNode = *value;
+    if (!file.contains("between_nodes"))
+      fail(*ranks, "ranks_per_node needs the table [between_nodes]");
+  } else if (const toml::node *between = file.get("between_nodes")) {
+    fail(*between, "[between_nodes] needs the key ranks_per_node");
+  }
+}
+
+void Reader::rates(const toml::table &file, Cluster &to) {
+  const toml::table *rates = table(file, "tflop_per_s");
+  if (!rates)
+    return;
+  constexpr StringRef of = " of [tflop_per_s]";
+  checkKeys(*rates,
+            map_to_vector(rateNumbers,
+                          [](const NumberKey &each) { return each.key; }),
+            of);
+  numbers(*rates, rateNumbers, of, to);
+  if (!rates->contains("attention"))
+    to.attention16 = to.flops16;
+}
 
 } // namespace
 
@@ -247,80 +403,9 @@ Expected<Cluster> Cluster::parse(StringRef text, StringRef path) {
         "--cluster " + path + ":" + Twine(error.source().begin.line) + ": " +
         StringRef(error.description().data(), error.description().size()));
   }
-  const toml::table &file = parsed.table();
   std::string place = ("--cluster " + path).str();
   Reader reader(place);
-  reader.checkKeys(file,
-                   {"name", "ranks_per_node", "memory_gb",
-                    "memory_bandwidth_gb_per_s", "host_bandwidth_gb_per_s",
-                    "host_is_duplex", "collective_slowdown", "inside_node",
-                    "between_nodes", "tflop_per_s"},
-                   "");
-  Cluster cluster;
-  cluster.name = path.str();
-  if (const toml::node *name = file.get("name")) {
-    if (auto value = name->value<std::string>())
-      cluster.name = *value;
-    else
-      reader.fail(*name, "key 'name': expects a text in quotes");
-  }
-  cluster.memory = reader.number(file, "memory_gb", gigabyte, "").value_or(0);
-  for (StringRef key : {"inside_node", "tflop_per_s"})
-    if (!file.contains(std::string_view(key)))
-      reader.fail(file, "table [" + key + "] is missing");
-  cluster.insideNode = reader.link(file, "inside_node");
-  cluster.betweenNodes = reader.link(file, "between_nodes");
-  // A byte from another rank is read and written here.
-  cluster.memoryBandwidth = 2 * cluster.insideNode.bandwidth;
-  if (file.contains("memory_bandwidth_gb_per_s"))
-    cluster.memoryBandwidth =
-        reader.number(file, "memory_bandwidth_gb_per_s", gigabyte, "")
-            .value_or(0);
-  if (file.contains("host_bandwidth_gb_per_s"))
-    cluster.hostBandwidth =
-        reader.number(file, "host_bandwidth_gb_per_s", gigabyte, "")
-            .value_or(0);
-  if (const toml::node *duplex = file.get("host_is_duplex")) {
-    if (auto truth = duplex->as_boolean())
-      cluster.hostIsDuplex = truth->get();
-    else
-      reader.fail(*duplex, "key 'host_is_duplex': expects true or false");
-  }
-  if (const toml::node *slowdown = file.get("collective_slowdown")) {
-    cluster.collectiveSlowdown =
-        reader.number(file, "collective_slowdown", 1, "", /*orZero=*/true)
-            .value_or(0);
-    if (cluster.collectiveSlowdown >= 1)
-      reader.fail(*slowdown, "key 'collective_slowdown': expects a part of 1, "
-                             "below that");
-  }
-  // One without the other says nothing.
-  if (const toml::node *ranks = file.get("ranks_per_node")) {
-    std::optional<int64_t> value = ranks->value_exact<int64_t>();
-    if (!value || *value < 1)
-      reader.fail(*ranks, "key 'ranks_per_node': expects a whole number from 1 "
-                          "on");
-    else
-      cluster.ranksPerNode = *value;
-    if (!file.contains("between_nodes"))
-      reader.fail(*ranks, "ranks_per_node needs the table [between_nodes]");
-  } else if (const toml::node *between = file.get("between_nodes")) {
-    reader.fail(*between, "[between_nodes] needs the key ranks_per_node");
-  }
-  if (const toml::table *rates = reader.table(file, "tflop_per_s")) {
-    constexpr StringRef of = " of [tflop_per_s]";
-    reader.checkKeys(*rates, {"float64", "float32", "bfloat16", "attention"},
-                     of);
-    cluster.flops64 =
-        reader.number(*rates, "float64", teraflop, of).value_or(0);
-    cluster.flops32 =
-        reader.number(*rates, "float32", teraflop, of).value_or(0);
-    cluster.flops16 = cluster.attention16 =
-        reader.number(*rates, "bfloat16", teraflop, of).value_or(0);
-    if (rates->contains(std::string_view("attention")))
-      cluster.attention16 =
-          reader.number(*rates, "attention", teraflop, of).value_or(0);
-  }
+  Cluster cluster = reader.cluster(parsed.table(), path);
   if (!reader.error.empty())
     return createStringError(Twine(reader.error));
   return cluster;
