@@ -85,9 +85,14 @@ private:
   // The labels or targets: an input of the graph, or a new one.
   FailureOr<Value> labelsInput(Signature &signature, StringRef flag,
                                StringRef name, RankedTensorType type);
-  void describe(StringRef kind, StringRef reduction, StringRef labels,
-                int64_t ignore, int64_t shift, int64_t classes,
-                int64_t elements);
+  // What `nn.loss` says (docs/architecture.md).
+  struct Description {
+    StringRef kind, reduction = "mean";
+    StringRef labels = "";
+    int64_t ignoreIndex = 0, shift = 0, classes = 0;
+    int64_t elements = 1; // of the labels or targets
+  };
+  void describe(const Description &loss);
   FailureOr<Value> attachCrossEntropy(Signature &signature,
                                       const LossOption &option, Value logits,
                                       OpBuilder &builder);
@@ -249,20 +254,19 @@ FailureOr<Value> NNAttachLoss::labelsInput(Signature &signature, StringRef flag,
   return argument;
 }
 
-void NNAttachLoss::describe(StringRef kind, StringRef reduction,
-                            StringRef labels, int64_t ignore, int64_t shift,
-                            int64_t classes, int64_t elements) {
+void NNAttachLoss::describe(const Description &loss) {
   Builder b(&getContext());
   getOperation()->setAttr(
       "nn.loss",
       b.getDictionaryAttr(
-          {b.getNamedAttr("kind", b.getStringAttr(kind)),
-           b.getNamedAttr("reduction", b.getStringAttr(reduction)),
-           b.getNamedAttr("labels", b.getStringAttr(labels)),
-           b.getNamedAttr("ignore_index", b.getI64IntegerAttr(ignore)),
-           b.getNamedAttr("shift", b.getI64IntegerAttr(shift)),
-           b.getNamedAttr("classes", b.getI64IntegerAttr(classes)),
-           b.getNamedAttr("elements", b.getI64IntegerAttr(elements))}));
+          {b.getNamedAttr("kind", b.getStringAttr(loss.kind)),
+           b.getNamedAttr("reduction", b.getStringAttr(loss.reduction)),
+           b.getNamedAttr("labels", b.getStringAttr(loss.labels)),
+           b.getNamedAttr("ignore_index",
+                          b.getI64IntegerAttr(loss.ignoreIndex)),
+           b.getNamedAttr("shift", b.getI64IntegerAttr(loss.shift)),
+           b.getNamedAttr("classes", b.getI64IntegerAttr(loss.classes)),
+           b.getNamedAttr("elements", b.getI64IntegerAttr(loss.elements))}));
 }
 
 FailureOr<Value> NNAttachLoss::attachCrossEntropy(Signature &signature,
@@ -285,8 +289,12 @@ FailureOr<Value> NNAttachLoss::attachCrossEntropy(Signature &signature,
   if (failed(labels))
     return failure();
   Value scale = addScale(signature, logits);
-  describe("cross_entropy", "mean", option.target, option.ignore, option.shift,
-           shape.back(), raise::typeOf(*labels).getNumElements());
+  describe({.kind = "cross_entropy",
+            .labels = option.target,
+            .ignoreIndex = option.ignore,
+            .shift = option.shift,
+            .classes = shape.back(),
+            .elements = raise::typeOf(*labels).getNumElements()});
   return nn::CrossEntropyOp::create(builder, builder.getUnknownLoc(),
                                     scalarLike(logits), logits, *labels, scale,
                                     option.ignore, option.shift)
@@ -302,7 +310,9 @@ FailureOr<Value> NNAttachLoss::attachMeanSquaredError(Signature &signature,
   if (failed(target))
     return failure();
   Value scale = addScale(signature, output);
-  describe("mse", "mean", option.target, 0, 0, 0, type.getNumElements());
+  describe({.kind = "mse",
+            .labels = option.target,
+            .elements = type.getNumElements()});
   Location loc = builder.getUnknownLoc();
   Value difference = nn::SubOp::create(builder, loc, type, output, *target);
   Value square = nn::MulOp::create(builder, loc, type, difference, difference);
@@ -333,7 +343,7 @@ FailureOr<Value> NNAttachLoss::attachOutput(Signature &signature,
   OwnLoss own = OwnLoss::of(output);
   auto crossEntropy = own.value.getDefiningOp<nn::CrossEntropyOp>();
   if (!crossEntropy) {
-    describe("output", own.isSum ? "sum" : "mean", "", 0, 0, 0, 1);
+    describe({.kind = "output", .reduction = own.isSum ? "sum" : "mean"});
     return scaledSum(output, addScale(signature, output), builder);
   }
   StringRef reduction = own.isSum ? "sum" : "mean";
@@ -346,11 +356,13 @@ FailureOr<Value> NNAttachLoss::attachOutput(Signature &signature,
   if (labels && (isMean || own.isSum)) {
     signature.function.setArgAttr(labels.getArgNumber(), roleAttr,
                                   builder.getStringAttr("labels"));
-    describe("cross_entropy", reduction,
-             signature.inputName(labels.getArgNumber()),
-             crossEntropy.getIgnoreIndex(), crossEntropy.getShift(),
-             raise::shapeOf(crossEntropy.getLogits()).back(),
-             raise::typeOf(labels).getNumElements());
+    describe({.kind = "cross_entropy",
+              .reduction = reduction,
+              .labels = signature.inputName(labels.getArgNumber()),
+              .ignoreIndex = int64_t(crossEntropy.getIgnoreIndex()),
+              .shift = int64_t(crossEntropy.getShift()),
+              .classes = raise::shapeOf(crossEntropy.getLogits()).back(),
+              .elements = raise::typeOf(labels).getNumElements()});
   } else {
     // What counts its labels in the graph may find as many on every rank.
     if (isMean && !raise::isConstantExpression(crossEntropy.getScale()))
@@ -358,7 +370,7 @@ FailureOr<Value> NNAttachLoss::attachOutput(Signature &signature,
           << "labels of the cross entropy are computed in the graph: the "
              "loss is the mean over ranks and micro-batches of each one's "
              "mean, not over all valid labels of a step";
-    describe("output", reduction, "", 0, 0, 0, 1);
+    describe({.kind = "output", .reduction = reduction});
     if (!raise::isSplat(crossEntropy.getScale(), 1))
       scale = nn::MulOp::create(before, crossEntropy.getLoc(), scale.getType(),
                                 scale, crossEntropy.getScale());

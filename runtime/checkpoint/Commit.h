@@ -22,7 +22,7 @@ public:
   };
 
   /// Begins. `manifest`: with the files of all ranks. `keep`, `keepsBest`: as
-  /// CheckpointSaver says. `problem`: why there is nothing to commit: then what
+  /// SaveOptions says. `problem`: why there is nothing to commit: then what
   /// was written is removed.
   Commit(CheckpointFolder folder, Manifest manifest, int64_t keep,
          bool keepsBest, std::string problem);

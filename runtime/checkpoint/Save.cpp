@@ -12,12 +12,12 @@
 namespace shardc::runtime {
 
 CheckpointSaver::CheckpointSaver(const plan::Plan &plan, Rank &rank,
-                                 CheckpointFolder folder, int64_t keep,
-                                 bool keepsBest, bool goesOn,
-                                 const StoredCheckpoint *resumed, bool leads)
-    : rank(rank), folder(std::move(folder)), keep(keep), keepsBest(keepsBest),
-      leads(leads), chunks(chunksOf(plan, rank, resumed)),
-      copy(chunks, goesOn, isOffloaded(plan)) {}
+                                 CheckpointFolder folder,
+                                 const StoredCheckpoint *resumed,
+                                 const SaveOptions &options)
+    : rank(rank), folder(std::move(folder)), options(options),
+      chunks(chunksOf(plan, rank, resumed)),
+      copy(chunks, options.goesOn, isOffloaded(plan)) {}
 
 std::vector<ChunkWriter::File> CheckpointSaver::files(int64_t step) const {
   char shard[64];
@@ -52,7 +52,7 @@ void CheckpointSaver::start(const Manifest &of) {
   manifest = of;
   const Progress &progress = manifest.progress;
   problem.clear();
-  if (leads)
+  if (options.leads)
     problem = errorOf([&] { folder.begin(progress.step); });
   // Nobody writes before the folders are there.
   problem = gatherTexts(rank.communicator(), problem)[0];
@@ -66,8 +66,9 @@ std::optional<SaveResult> CheckpointSaver::advance() {
   if (!isCommitting) {
     if (problem.empty())
       gatherFiles();
-    if (leads)
-      commit.emplace(folder, manifest, keep, keepsBest, problem);
+    if (options.leads)
+      commit.emplace(folder, manifest, options.keep, options.keepsBest,
+                     problem);
     isCommitting = true;
     return std::nullopt;
   }

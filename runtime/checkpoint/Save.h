@@ -24,19 +24,23 @@ struct SaveResult {
   std::string warning; // of what was committed; the leader's alone
 };
 
+struct SaveOptions {
+  int64_t keep = 0; // how many checkpoints stay; 0: all
+  /// That of the best evaluation stays as well, and has a link.
+  bool keepsBest = false;
+  bool goesOn = false; // values change while it writes
+  bool leads = false;  // commits
+};
+
 /// A checkpoint of a rank's run. Files of a rank: model/ and optim/ of
 /// shard-0000K-model-00001-of-00001.safetensors, K its number from 1 on, as
 /// torch.distributed.checkpoint.HuggingFaceStorageReader reads them.
 class CheckpointSaver {
 public:
-  /// `keep`: how many checkpoints stay; 0: all. `keepsBest`: that of the best
-  /// evaluation does as well, and has a link. `goesOn`: values change while it
-  /// writes. `resumed`: what the run goes on from, which must outlive this; null:
-  /// it begins anew. Made by all ranks together; `leads`: commits. Nothing is
-  /// written yet.
+  /// `resumed`: what the run goes on from, which must outlive this; null: it
+  /// begins anew. Made by all ranks together. Nothing is written yet.
   CheckpointSaver(const plan::Plan &plan, Rank &rank, CheckpointFolder folder,
-                  int64_t keep, bool keepsBest, bool goesOn,
-                  const StoredCheckpoint *resumed, bool leads);
+                  const StoredCheckpoint *resumed, const SaveOptions &options);
 
   /// Called by all ranks together, between two steps, as advance() is. Begins to
   /// write; a failure is advance()'s. `manifest`: without files.
@@ -64,9 +68,7 @@ private:
 
   Rank &rank;
   CheckpointFolder folder;
-  int64_t keep;
-  bool keepsBest;
-  bool leads;
+  SaveOptions options;
   RankChunks chunks;
   ChunkCopy copy;
   // Of the save that goes on:

@@ -134,9 +134,11 @@ RankLoop::RankLoop(Run &run, ReadAhead &ahead, Communicator &communicator)
   if (run.checkpoints)
     saver.emplace(
         std::make_unique<CheckpointSaver>(
-            plan, *rank, *run.checkpoints, run.options.checkpointKeep,
-            run.options.keepBest.has_value(),
-            run.settings.checkpointCopyBytes > 0, run.resumed, leads()),
+            plan, *rank, *run.checkpoints, run.resumed,
+            SaveOptions{.keep = run.options.checkpointKeep,
+                        .keepsBest = run.options.keepBest.has_value(),
+                        .goesOn = run.settings.checkpointCopyBytes > 0,
+                        .leads = leads()}),
         *run.checkpoints, run.manifest, run.options.checkpointEvery, start);
 }
 

@@ -87,7 +87,10 @@ std::vector<std::string> shardc::passNames(const Options &options) {
   for (size_t phase = 0; phase < std::size(phases); ++phase) {
     OpPassManager all(ModuleOp::getOperationName());
     buildPhase(all, Phase(phase), options,
-               {"cpu", "cpu", "1", 1, 1, /*mergesProducts=*/true});
+               {.cluster = "cpu",
+                .target = "cpu",
+                .prefetch = "1",
+                .mergesProducts = true});
     for (const Pass &pass : all.getPasses())
       if (std::string name = pass.getArgument().str();
           !llvm::is_contained(names, name))
