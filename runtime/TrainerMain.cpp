@@ -8,15 +8,12 @@
 #include "runtime/base/Signals.h"
 #include "runtime/base/Text.h"
 #include "runtime/base/ThreadPool.h"
-#include "runtime/checkpoint/Resume.h"
 #include "runtime/cli/CheckOptions.h"
 #include "runtime/cli/ParseOptions.h"
 #include "runtime/engine/CheckPlan.h"
 #include "runtime/files/ConfinedOpen.h"
-#include "runtime/files/FileUses.h"
 #include "runtime/inspect/EntryHashes.h"
 #include "runtime/inspect/FiniteCheck.h"
-#include "runtime/inspect/HashFiles.h"
 #include "runtime/launch/Affinity.h"
 #include "runtime/launch/ErrorFile.h"
 #include "runtime/launch/ExitCode.h"
@@ -26,13 +23,12 @@
 #include "runtime/selftest/SelfTest.h"
 #include "runtime/store/Store.h"
 #include "runtime/train/DryRun.h"
-#include "runtime/train/Evaluation.h"
-#include "runtime/train/InitialValues.h"
 #include "runtime/train/OpenCheckpoints.h"
-#include "runtime/train/OpenSinks.h"
 #include "runtime/train/Options.h"
 #include "runtime/train/Report.h"
 #include "runtime/train/RunFacts.h"
+#include "runtime/train/RunInputs.h"
+#include "runtime/train/RunOutputs.h"
 #include "runtime/train/RunSettings.h"
 #include "runtime/train/Trainer.h"
 
@@ -47,89 +43,11 @@ using namespace shardc::runtime;
 
 namespace {
 
-/// The running file, also where its name is another file's by now.
-constexpr const char *executable = "/proc/self/exe";
-
-/// What its user calls it.
-std::string trainerPath() {
+ProgramFile programFile() {
+  std::string path = "/proc/self/exe";
   std::error_code error;
-  std::string path = std::filesystem::read_symlink(executable, error).string();
-  return error ? executable : path;
-}
-
-void openOutputs(Run &run) {
-  const Options &options = run.options;
-  if (options.exportGradients)
-    run.gradients = std::make_unique<SafetensorsExport>(
-        run.plan, *options.exportGradients,
-        SafetensorsExport::Values::Gradients);
-  if (options.exportSafetensors)
-    run.parameters = std::make_unique<SafetensorsExport>(
-        run.plan, *options.exportSafetensors);
-  if (run.onnx)
-    run.onnx->open();
-  for (const PredictOption &option : options.predictions)
-    run.predictions.push_back(std::make_unique<PredictionFile>(
-        findOutput(run.plan, option), option.path, run.evalData->samples()));
-  if (options.trace)
-    run.trace = std::make_unique<Trace>(*options.trace);
-  openSinks(run);
-}
-
-/// Predictions alone need no labels.
-void checkLabelsAreGiven(const Options &options, const plan::Plan &plan,
-                         const Dataset &data) {
-  const char *flag = options.evalEvery.isGiven() ? "--eval-every"
-                     : options.expectLossBelow   ? "--expect-loss-below"
-                                                 : nullptr;
-  if (flag && data.lacksLabels())
-    fail(flag, " needs labels; give --eval-data ", labelsOf(plan)->name(),
-         "=FILE.npy");
-}
-
-/// All files of the run, none of which may be another's as well. Nothing has
-/// been written yet.
-void checkFiles(const Run &run, const InitialValues &values,
-                const std::string &trainer) {
-  const Options &options = run.options;
-  FileUses uses;
-  uses.reads("this trainer, " + trainer, executable);
-  // Also where this run takes other values; a file has the first name of these.
-  readModel(uses, run.plan);
-  for (const NamedFile &file : run.data.files())
-    uses.reads(concat("--data ", file.name, "=", file.path), file.path);
-  if (run.evalData)
-    for (const NamedFile &file : run.evalData->files())
-      uses.reads(concat("--eval-data ", file.name, "=", file.path), file.path);
-  const char *weights =
-      options.weights ? "--weights, " : "the model's values, ";
-  for (const std::string &path : values.paths())
-    uses.reads(weights + path, path);
-  auto writes = [&](const char *flag, const std::optional<std::string> &path) {
-    if (path)
-      uses.writes(concat(flag, " ", *path), *path);
-  };
-  writes("--metrics", options.metrics);
-  writes("--log-samples", options.logSamples);
-  writes("--tensorboard", options.tensorboard);
-  writes("--prometheus", options.prometheus);
-  writes("--html", options.html);
-  writes("--trace", options.trace);
-  writes("--tune", options.tune);
-  writes("--export-gradients", options.exportGradients);
-  writes("--export-safetensors", options.exportSafetensors);
-  for (const PredictOption &option : options.predictions)
-    writes("--predict", option.path);
-  if (run.onnx)
-    for (const std::string &path : run.onnx->outputs())
-      uses.writes("--export-onnx " + path, path);
-  if (options.hashEntries)
-    uses.owns("--hash-entries " + *options.hashEntries, *options.hashEntries,
-              isHashFileName);
-  if (options.checkpointDir)
-    uses.owns("--checkpoint-dir " + *options.checkpointDir,
-              *options.checkpointDir, CheckpointFolder::isOwnName);
-  uses.check();
+  std::string name = std::filesystem::read_symlink(path, error).string();
+  return {error ? path : name, path};
 }
 
 void printError(const std::string &text) {
@@ -164,65 +82,50 @@ void endAtOnce(const std::string &error, int code) {
   _exit(code);
 }
 
-/// Where plans are compiled or looked at, devices may be missing: how a dry run
-/// says so. Empty where they are to be looked at as well.
-std::string missingDevicesText(const World &world, const Options &options,
-                               const plan::Plan &plan,
-                               const Platform &platform) {
-  int ranks = world.localRanks().size();
-  if (!options.dryRun)
-    return "";
-  int devices = platform.deviceCount(plan);
-  if (devices >= ranks)
-    return "";
-  return concat("dry run: devices were not looked at: ", devices,
-                devices == 1 ? " is" : " are", " here for ",
-                plan.target().name(), ", and ", ranks,
-                ranks == 1 ? " rank" : " ranks", "\n");
-}
-
 /// What a process has of its surroundings.
 struct Factories {
   const PlatformFactory &platformOf;
   const WorldFactory &makeWorld;
 };
 
-/// What --check compares with. Throws an Error where the trainer has none.
-UnshardedProgram unshardedProgram(const TrainerFile &self, size_t target,
-                                  const Factories &factories,
-                                  DeviceOptions options) {
-  const plan::Plan *plan = self.unshardedPlan(target);
-  if (!plan)
-    fail("--check: this trainer has no unsharded step to compare with; compile "
-         "it with shardc --checkable");
-  // Ranks that wait for it may have its cores.
-  options.spin = false;
-  options.say = nullptr;
-  UnshardedProgram program{*plan, nullptr, nullptr, {}};
-  if (options.leads) {
-    program.world = factories.makeWorld(1, Launch(), 0);
-    program.platform = factories.platformOf(*plan);
-    program.makeDevice = program.platform->devices(
-        *plan, self.unshardedKernels(target), options);
+/// What is known where this process becomes one of the world's.
+struct Start {
+  World &world;
+  const Launch &launch;
+  const Options &options;
+  const TrainerFile &self;
+  const ChosenTarget &target;
+  const ProgramFile &program;
+  Platform &platform;
+  const Factories &factories;
+
+  const plan::Plan &plan() const { return self.plans()[target.index]; }
+  DeviceFactory devices(const DeviceOptions &options) const {
+    return platform.devices(plan(), self.kernels(target.index), options);
   }
-  return program;
+};
+
+/// Where plans are compiled or looked at, devices may be missing: how a dry run
+/// says so. Empty where they are to be looked at as well.
+std::string missingDevicesText(const Start &start) {
+  int ranks = start.world.localRanks().size();
+  if (!start.options.dryRun)
+    return "";
+  int devices = start.platform.deviceCount(start.plan());
+  if (devices >= ranks)
+    return "";
+  return concat("dry run: devices were not looked at: ", devices,
+                devices == 1 ? " is" : " are", " here for ",
+                start.plan().target().name(), ", and ", ranks,
+                ranks == 1 ? " rank" : " ranks", "\n");
 }
 
-/// What this process does as one of the world's.
-int runIn(World &world, const Launch &launch, const Options &options,
-          const TrainerFile &self, const ChosenTarget &target,
-          const std::string &trainer, Platform &platform,
-          const Factories &factories) {
-  const plan::Plan &plan = self.plans()[target.index];
-  std::span<const std::byte> kernels = self.kernels(target.index);
-  std::string missing = missingDevicesText(world, options, plan, platform);
-  if (missing.empty())
-    platform.check(plan);
-  installSignalHandlers();
-  if (world.leads() && !target.why.empty())
-    print(printable(target.why) + "\n");
+DeviceOptions deviceOptionsOf(const Start &start) {
+  const Options &options = start.options;
+  const World &world = start.world;
   DeviceOptions device;
-  device.workers = threadsPerRank(options, platform.traits(plan), world);
+  device.workers =
+      threadsPerRank(options, start.platform.traits(start.plan()), world);
   device.spin = world.haveCoresFor(device.workers);
   device.cudaGraph = options.cudaGraph;
   device.reduce = options.reduce;
@@ -232,119 +135,164 @@ int runIn(World &world, const Launch &launch, const Options &options,
   device.tune = options.tune.value_or("");
   device.leads = world.leads();
   device.offloadFolder = options.offloadDir.value_or("");
-  device.firstDevice = launch.localProcess * world.localRanks().size();
-  if (options.selfTest.wanted) {
-    int code = runSelfTest(world, platform.devices(plan, kernels, device),
-                           platform, device, options.selfTest, print);
-    checkPrinted("nothing was trained");
-    return code;
-  }
-  self.checkLargeSections(static_cast<unsigned>(usableCores()));
+  device.firstDevice = start.launch.localProcess * world.localRanks().size();
+  return device;
+}
 
-  // Drawn values stand for samples that nothing is trained on.
-  std::vector<NamedFile> none = {{"", "", {}, 0}};
-  Dataset data(plan, readsData(options) ? options.data : none, "--data",
-               options.dataLimit);
-  std::optional<int64_t> samples;
-  if (readsData(options)) {
-    samples = data.samples();
-    data.checkLabels("--data");
-  }
-  std::optional<Dataset> evalData;
-  if (!options.evalData.empty()) {
-    evalData.emplace(plan, options.evalData, "--eval-data", std::nullopt,
-                     /*mayLackLabels=*/!options.predictions.empty());
-    Evaluation::check(plan, *evalData);
-    checkLabelsAreGiven(options, plan, *evalData);
-  }
-  std::unique_ptr<FolderLock> lock = lockCheckpoints(world, options);
-  Resumed resumed = findCheckpoint(options.resume, options.checkpointDir);
-  if (resumed.checkpoint) {
-    resumed.checkpoint->check(plan);
-    checkWeightsAreRead(options, plan, *resumed.checkpoint);
-    // What torch wrote says nothing of samples.
-    if (samples && resumed.checkpoint->manifest().samples)
-      checkMixture(data, resumed.checkpoint->manifest());
-  }
-  InitialValues values = openInitialValues(
-      options, plan, self.embeddedWeights(), resumed.checkpoint.get());
-  RunSettings settings = RunSettings::resolve(
-      options, plan, platform.traits(plan), samples, world,
-      resumed.checkpoint ? &resumed.checkpoint->manifest() : nullptr);
-  if (resumed.checkpoint)
-    settings.goesOnFrom = resumed.checkpoint->where();
-  Facts facts = self.checksums();
+int selfTest(const Start &start, const DeviceOptions &device) {
+  int code = runSelfTest(start.world, start.devices(device), start.platform,
+                         device, start.options.selfTest, print);
+  checkPrinted("nothing was trained");
+  return code;
+}
+
+/// The run's settings, once all processes have agreed on them.
+RunSettings agreeOn(const Start &start, const RunInputs &inputs) {
+  const Options &options = start.options;
+  const plan::Plan &plan = start.plan();
+  RunSettings settings =
+      RunSettings::resolve(options, plan, start.platform.traits(plan),
+                           inputs.samples, start.world, inputs.manifest());
+  if (inputs.resumed.checkpoint)
+    settings.goesOnFrom = inputs.resumed.checkpoint->where();
+  Facts facts = start.self.checksums();
   facts.emplace_back("the compiler", plan.compiler());
   facts.emplace_back("what it runs on", plan.target().name());
-  for (auto &fact :
-       factsOf(options, settings, data, evalData ? &*evalData : nullptr))
+  for (auto &fact : factsOf(options, settings, inputs.data, inputs.evaluated()))
     facts.push_back(std::move(fact));
-  world.agree(facts);
-  settings.bytesPerThread = platform.bytesPerThread();
-  device.gemmClock = options.metrics || options.profile || options.html;
-  DeviceFactory devices;
-  if (missing.empty())
-    devices = platform.devices(plan, kernels, device);
-  auto checks = std::make_shared<std::atomic<bool>>(options.checkFinite);
-  devices = inspectedDevices(std::move(devices), finiteCheck(checks));
+  start.world.agree(facts);
+  settings.bytesPerThread = start.platform.bytesPerThread();
+  return settings;
+}
+
+/// Devices that --check-finite and --hash-entries look into.
+DeviceFactory inspected(const Start &start, DeviceFactory devices,
+                        std::shared_ptr<std::atomic<bool>> checksEntries) {
+  const Options &options = start.options;
+  devices = inspectedDevices(std::move(devices),
+                             finiteCheck(std::move(checksEntries)));
   if (options.hashEntries)
     devices = inspectedDevices(std::move(devices),
                                entryHashes(*options.hashEntries,
                                            options.hashSteps.value_or(1),
-                                           plan.model_hash()));
-  std::unique_ptr<ParameterSource> goneOnFrom;
-  if (resumed.checkpoint)
-    goneOnFrom = resumed.checkpoint->parameters(plan, values.source());
-  Run run{world,
-          plan,
-          options,
-          settings,
-          data,
-          evalData ? &*evalData : nullptr,
-          goneOnFrom ? *goneOnFrom : values.source(),
-          std::move(devices),
-          resumed.checkpoint.get(),
-          manifestOf(options, plan, settings, resumed.checkpoint.get(), data,
-                     samples)};
-  run.checksEntries = checks;
-  if (options.check)
-    run.unsharded.emplace(
-        unshardedProgram(self, target.index, factories, device));
-  if (world.leads()) {
-    if (options.exportOnnx)
-      run.onnx = std::make_unique<OnnxExport>(plan, self.exportTemplate(),
-                                              self.embeddedWeights(),
-                                              *options.exportOnnx);
-    checkFiles(run, values, trainer);
-    for (const std::string &warning : checkFrozenValues(run))
-      printWarning(warning);
-    openOutputs(run);
-    for (const std::string &warning : resumed.warnings)
-      printWarning(warning + "; an older checkpoint is taken");
-    print(printableLines(bannerText(plan, run.settings)) + "\n");
-    checkPrinted("nothing was trained");
+                                           start.plan().model_hash()));
+  return devices;
+}
+
+/// What --check compares with. Throws an Error where the trainer has none.
+UnshardedProgram unshardedProgram(const Start &start, DeviceOptions options) {
+  const plan::Plan *plan = start.self.unshardedPlan(start.target.index);
+  if (!plan)
+    fail("--check: this trainer has no unsharded step to compare with; compile "
+         "it with shardc --checkable");
+  // Ranks that wait for it may have its cores.
+  options.spin = false;
+  options.say = nullptr;
+  UnshardedProgram program{*plan, nullptr, nullptr, {}};
+  if (options.leads) {
+    program.world = start.factories.makeWorld(1, Launch(), 0);
+    program.platform = start.factories.platformOf(*plan);
+    program.makeDevice = program.platform->devices(
+        *plan, start.self.unshardedKernels(start.target.index), options);
   }
-  if (options.dryRun) {
-    std::string found = checkDryRun(run);
-    if (world.leads())
-      print(concat(found, printableLines(missing),
-                   "dry run: plan, data, weights and outputs are in order\n"));
-    checkPrinted("nothing was trained");
-    return 0;
-  }
-  openCheckpoints(run, lock);
+  return program;
+}
+
+/// `hasDevices`: else none are made, and nothing is run.
+Run makeRun(const Start &start, RunInputs &inputs, RunSettings settings,
+            const DeviceOptions &device, bool hasDevices) {
+  const plan::Plan &plan = start.plan();
+  auto checks = std::make_shared<std::atomic<bool>>(start.options.checkFinite);
+  DeviceFactory devices =
+      inspected(start, hasDevices ? start.devices(device) : nullptr, checks);
+  const ParameterSource &values = inputs.initialValues(plan);
+  Manifest manifest =
+      manifestOf(start.options, plan, settings, inputs.resumed.checkpoint.get(),
+                 inputs.data, inputs.samples);
+  std::optional<UnshardedProgram> unsharded;
+  if (start.options.check)
+    unsharded.emplace(unshardedProgram(start, device));
+  return {.world = start.world,
+          .plan = plan,
+          .options = start.options,
+          .settings = std::move(settings),
+          .data = inputs.data,
+          .evalData = inputs.evaluated(),
+          .initialValues = values,
+          .makeDevice = std::move(devices),
+          .resumed = inputs.resumed.checkpoint.get(),
+          .manifest = std::move(manifest),
+          .checksEntries = std::move(checks),
+          .unsharded = std::move(unsharded)};
+}
+
+/// What the process that leads opens, and the banner.
+void lead(const Start &start, const RunInputs &inputs, Run &run) {
+  if (run.options.exportOnnx)
+    run.onnx = std::make_unique<OnnxExport>(
+        run.plan, start.self.exportTemplate(), start.self.embeddedWeights(),
+        *run.options.exportOnnx);
+  checkFiles(run, inputs.values, start.program);
+  for (const std::string &warning : checkFrozenValues(run))
+    printWarning(warning);
+  openOutputs(run);
+  for (const std::string &warning : inputs.resumed.warnings)
+    printWarning(warning + "; an older checkpoint is taken");
+  print(printableLines(bannerText(run.plan, run.settings)) + "\n");
+  checkPrinted("nothing was trained");
+}
+
+/// `missing`: what missingDevicesText() says.
+int finishDryRun(Run &run, const std::string &missing) {
+  std::string found = checkDryRun(run);
+  if (run.world.leads())
+    print(concat(found, printableLines(missing),
+                 "dry run: plan, data, weights and outputs are in order\n"));
+  checkPrinted("nothing was trained");
+  return 0;
+}
+
+/// Where something from outside ended the run.
+int reportStop(const Run &run, const Stop &stop) {
+  std::string what = stop.timeLimit ? "--time-limit" : strsignal(stop.signal);
+  std::string saved = !run.checkpoints ? ""
+                      : stop.savedStep
+                          ? concat("step ", *stop.savedStep, " is saved; ")
+                          : "nothing new is saved; ";
+  if (run.world.leads())
+    std::fprintf(stderr, "trainer: stopped by %s; %s%s\n", what.c_str(),
+                 saved.c_str(), printable(exportedText(run)).c_str());
+  return stop.signal ? 128 + stop.signal : 0;
+}
+
+/// What this process does as one of the world's.
+int runIn(const Start &start) {
+  const Options &options = start.options;
+  World &world = start.world;
+  std::string missing = missingDevicesText(start);
+  if (missing.empty())
+    start.platform.check(start.plan());
+  installSignalHandlers();
+  if (world.leads() && !start.target.why.empty())
+    print(printable(start.target.why) + "\n");
+  DeviceOptions device = deviceOptionsOf(start);
+  if (options.selfTest.wanted)
+    return selfTest(start, device);
+  start.self.checkLargeSections(static_cast<unsigned>(usableCores()));
+
+  RunInputs inputs(world, options, start.plan(), start.self.embeddedWeights());
+  RunSettings settings = agreeOn(start, inputs);
+  device.gemmClock = options.metrics || options.profile || options.html;
+  Run run = makeRun(start, inputs, std::move(settings), device,
+                    /*hasDevices=*/missing.empty());
+  if (world.leads())
+    lead(start, inputs, run);
+  if (options.dryRun)
+    return finishDryRun(run, missing);
+  openCheckpoints(run, inputs.lock);
   Stop stop = watched(run, endAtOnce);
-  if (stop) {
-    std::string what = stop.timeLimit ? "--time-limit" : strsignal(stop.signal);
-    std::string saved = !run.checkpoints ? ""
-                        : stop.savedStep
-                            ? concat("step ", *stop.savedStep, " is saved; ")
-                            : "nothing new is saved; ";
-    if (world.leads())
-      std::fprintf(stderr, "trainer: stopped by %s; %s%s\n", what.c_str(),
-                   saved.c_str(), printable(exportedText(run)).c_str());
-    return stop.signal ? 128 + stop.signal : 0;
-  }
+  if (stop)
+    return reportStop(run, stop);
   checkPrinted("the run is complete and its results are written");
   return meetsExpectation(options, stop.loss, world.leads()) ? 0
                                                              : UnmetExpectation;
@@ -365,8 +313,8 @@ bool usesDevices(const Options &options) {
 
 int run(int argc, char **argv, const PlatformFactory &platformOf,
         const WorldFactory &makeWorld) {
-  std::string trainer = trainerPath();
-  TrainerFile self(executable, trainer);
+  ProgramFile program = programFile();
+  TrainerFile self(program.path, program.name);
   for (size_t i = 0; i < self.plans().size(); ++i) {
     checkWhole(self.plans()[i], platformOf);
     if (const plan::Plan *unsharded = self.unshardedPlan(i))
@@ -380,8 +328,8 @@ int run(int argc, char **argv, const PlatformFactory &platformOf,
     return 0;
   }
   if (self.isCut())
-    fail(trainer, " is cut short: its plan is missing; copy it again, or "
-                  "compile it again");
+    fail(program.name, " is cut short: its plan is missing; copy it again, or "
+                       "compile it again");
   if (self.plans().empty())
     fail("this is the runtime that trainers are made of, without a plan; "
          "compile a model with shardc");
@@ -426,8 +374,14 @@ int run(int argc, char **argv, const PlatformFactory &platformOf,
       makeWorld(static_cast<int>(plan.mesh().ranks()), launch,
                 options.launch.startTimeout);
   try {
-    return runIn(*world, launch, options, self, target, trainer, *platform,
-                 {platformOf, makeWorld});
+    return runIn({*world,
+                  launch,
+                  options,
+                  self,
+                  target,
+                  program,
+                  *platform,
+                  {platformOf, makeWorld}});
   } catch (const std::exception &error) {
     world->giveUp(error.what());
     throw;

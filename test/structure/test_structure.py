@@ -70,6 +70,7 @@ ROOMS = {
             "files",
             "comm",
             "device",
+            "inspect",
             "engine",
             "data",
             "weights",
