@@ -154,14 +154,14 @@ RunSettings agreeOn(const Start &start, const RunInputs &inputs) {
       RunSettings::resolve(options, plan, start.platform.traits(plan),
                            inputs.samples, start.world, inputs.manifest());
   if (inputs.resumed.checkpoint)
-    settings.goesOnFrom = inputs.resumed.checkpoint->where();
+    settings.banner.goesOnFrom = inputs.resumed.checkpoint->where();
   Facts facts = start.self.checksums();
   facts.emplace_back("the compiler", plan.compiler());
   facts.emplace_back("what it runs on", plan.target().name());
   for (auto &fact : factsOf(options, settings, inputs.data, inputs.evaluated()))
     facts.push_back(std::move(fact));
   start.world.agree(facts);
-  settings.bytesPerThread = start.platform.bytesPerThread();
+  settings.banner.bytesPerThread = start.platform.bytesPerThread();
   return settings;
 }
 

@@ -124,16 +124,16 @@ std::string bannerText(const plan::Plan &plan, const RunSettings &settings) {
       countText(static_cast<double>(parameters)), " trained parameters, ",
       frozen ? countText(static_cast<double>(frozen)) + " frozen, " : "",
       precisionText(plan.precision()), "\nmesh ", meshText(plan.mesh()), ", ",
-      placeText(settings.device, settings.workers), "\n",
-      settings.processes.empty() ? "" : settings.processes + "\n", "strategy ",
-      strategyText(plan.mesh()), "\n",
-      settings.reduce == Reduce::Nccl
+      placeText(settings.banner.device, settings.workers), "\n",
+      settings.banner.processes.empty() ? "" : settings.banner.processes + "\n",
+      "strategy ", strategyText(plan.mesh()), "\n",
+      settings.banner.reduce == Reduce::Nccl
           ? "sums over ranks are NCCL's: runs alike give equal bits, other "
             "strategies, meshes and processors do not\n"
           : "",
-      settings.tune.empty()
+      settings.banner.tune.empty()
           ? ""
-          : concat("products by the algorithms of ", settings.tune,
+          : concat("products by the algorithms of ", settings.banner.tune,
                    ", which is given those it lacks\n"),
       counted(settings.steps, "step"), " of ",
       counted(settings.globalBatch, "sample"), " (", settings.batch, " on ",
@@ -147,23 +147,25 @@ std::string bannerText(const plan::Plan &plan, const RunSettings &settings) {
       memory.common ? concat(", ", bytes(memory.common),
                              " per process for what its ranks gather")
                     : "",
-      memory.host ? concat(", ", bytes(memory.host),
-                           settings.device.offloadsToFile ? " in a file"
-                                                          : " of the host's")
-                  : "",
+      memory.host
+          ? concat(", ", bytes(memory.host),
+                   settings.banner.device.offloadsToFile ? " in a file"
+                                                         : " of the host's")
+          : "",
       ", and ", bytes(ReadAhead::bytesPerRank(plan, settings.microBatches)),
       " of batches that are read ahead",
-      settings.bytesPerThread ? concat("; ", bytes(settings.bytesPerThread),
-                                       " per thread for matrix products")
-                              : "",
+      settings.banner.bytesPerThread
+          ? concat("; ", bytes(settings.banner.bytesPerThread),
+                   " per thread for matrix products")
+          : "",
       settings.checkpointCopyBytes
           ? concat(", and ", bytes(settings.checkpointCopyBytes),
                    " for copies of what checkpoints take")
           : "",
-      settings.goesOnFrom.empty()
+      settings.banner.goesOnFrom.empty()
           ? "\ninitial values " + settings.initialValues
           : concat("\ngoes on behind step ", settings.start.step, ", from ",
-                   settings.goesOnFrom),
+                   settings.banner.goesOnFrom),
       "\nloss: ", lossText(plan.loss(), settings.lossNorm), "\n",
       lossScaleText(settings.lossScaling),
       settings.dropoutRates.empty()

@@ -164,15 +164,11 @@ static std::string mostSamples(const RunSettings &settings, int64_t ranks) {
                    : "; give more samples, or compile for fewer ranks";
 }
 
-RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
-                                 const DeviceTraits &device,
-                                 std::optional<int64_t> samples,
-                                 const World &world, const Manifest *resumed) {
-  RunSettings settings;
-  if (resumed)
-    settings.start = resumed->progress;
-  if (samples && resumed && resumed->samples)
-    checkOrder(options, *samples, *resumed);
+/// Samples of a rank, of a step and of an epoch. `samples` and `resumed` are
+/// those of resolve(), here and below.
+static void resolveBatch(RunSettings &settings, const Options &options,
+                         const plan::Plan &plan, std::optional<int64_t> samples,
+                         const Manifest *resumed) {
   int64_t ranks = plan.mesh().ranks();
   settings.batch = batchPerRank(plan);
   settings.microBatches = options.microBatches;
@@ -195,7 +191,11 @@ RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
              ? ")"
              : concat(", in ", settings.microBatches, " micro-batches)"),
          mostSamples(settings, ranks));
+}
 
+/// What is drawn, and how the loss is scaled.
+static void resolveDraws(RunSettings &settings, const Options &options,
+                         const plan::Plan &plan, const Manifest *resumed) {
   settings.lossScaling = lossScalingOf(options.lossScale, plan);
   settings.dropoutRates = resolveDropoutRates(options, plan);
   settings.seed = options.seed;
@@ -204,6 +204,11 @@ RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
       resumed->order.seed != options.seed)
     fail("the run that was saved drew with --seed ", resumed->order.seed,
          ", and this one with --seed ", options.seed);
+}
+
+/// Where the run begins, and behind which step it ends.
+static void resolveSteps(RunSettings &settings, const Options &options,
+                         const Manifest *resumed) {
   SampleOrder order(settings.samples, settings.globalBatch, options.order);
   if (options.steps)
     settings.steps = *options.steps;
@@ -234,9 +239,11 @@ RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
          settings.steps, ", counted from the first step of all, and the ",
          "checkpoint that it goes on from is of step ", settings.start.step,
          "; give more, or begin with --weights CHECKPOINT");
+}
 
-  settings.schedule = resolveSchedule(options, settings.steps);
-  StepNumbers &numbers = settings.numbers;
+static StepNumbers resolveNumbers(const Options &options,
+                                  const plan::Plan &plan) {
+  StepNumbers numbers;
   if (const Optimizer *optimizer = findOptimizer(plan.optimizer().kind())) {
     numbers.beta1 = options.beta1.value_or(optimizer->beta1.value_or(0));
     numbers.beta2 = options.beta2.value_or(optimizer->beta2.value_or(0));
@@ -248,15 +255,29 @@ RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
   }
   numbers.clip = options.clip;
   numbers.clipNorm = options.clipNorm.value_or(Norm::Two);
+  return numbers;
+}
+
+RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
+                                 const DeviceTraits &device,
+                                 std::optional<int64_t> samples,
+                                 const World &world, const Manifest *resumed) {
+  RunSettings settings;
+  if (resumed)
+    settings.start = resumed->progress;
+  if (samples && resumed && resumed->samples)
+    checkOrder(options, *samples, *resumed);
+  resolveBatch(settings, options, plan, samples, resumed);
+  resolveDraws(settings, options, plan, resumed);
+  resolveSteps(settings, options, resumed);
+
+  settings.schedule = resolveSchedule(options, settings.steps);
+  settings.numbers = resolveNumbers(options, plan);
   settings.lossNorm = options.lossNorm;
-  settings.reduce = options.reduce;
-  settings.tune = options.tune.value_or("");
   settings.gradientDivisor = options.gradientDivisor;
   settings.groups = ParameterGroups::resolve(options, plan);
 
-  settings.device = device;
   settings.ranksSharing = device.sharing(world.ranksPerProcess());
-  settings.processes = world.text();
   settings.workers = threadsPerRank(options, device, world);
   // Nothing changes behind the save at the run's end.
   if (options.checkpointDir && !options.checkpointSync &&
@@ -266,6 +287,10 @@ RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
   settings.unitsPerSample = std::max<int64_t>(sequence, 1);
   settings.unit = sequence ? "tokens" : "samples";
   settings.initialValues = initialValuesText(options, plan);
+  settings.banner.device = device;
+  settings.banner.reduce = options.reduce;
+  settings.banner.tune = options.tune.value_or("");
+  settings.banner.processes = world.text();
   return settings;
 }
 

@@ -18,6 +18,17 @@
 
 namespace shardc::runtime {
 
+/// What the banner says besides the numbers.
+struct BannerFacts {
+  DeviceTraits device;
+  Reduce reduce = Reduce::Ordered;
+  /// What the device takes besides the plan's pools, for each thread.
+  int64_t bytesPerThread = 0;
+  std::string tune;       // the file of what products run; empty: there is none
+  std::string processes;  // of the world; empty: one
+  std::string goesOnFrom; // the checkpoint; empty: none
+};
+
 struct RunSettings {
   int64_t batch = 0;        // samples of one rank in one micro-batch
   int64_t microBatches = 1; // of a step
@@ -32,25 +43,19 @@ struct RunSettings {
   std::vector<double> dropoutRates; // by site of the plan
   uint64_t seed = 0;                // of what is drawn
   ParameterGroups groups;
-  Reduce reduce = Reduce::Ordered;
-  std::string tune; // of what products run, for the banner; empty: no file
-  DeviceTraits device;
   int64_t ranksSharing = 1; // ranks of a process that have one memory
-  std::string processes;    // of the world, for the banner; empty: one
   int workers = 1;          // threads of each rank of this process
-  /// What the device takes besides the plan's pools, for each thread.
-  int64_t bytesPerThread = 0;
   /// What a rank holds for copies, where a checkpoint is written beside
   /// steps; 0: there is none, or the run waits for it.
   int64_t checkpointCopyBytes = 0;
   int64_t unitsPerSample = 1;
   std::string unit; // what throughput counts: tokens, or samples where there is
                     // no sequence
-  std::string initialValues; // where they come from, for the banner
+  std::string initialValues; // where they come from
 
   /// Where the run begins: at the first step, or where a checkpoint was saved.
   Progress start;
-  std::string goesOnFrom; // the checkpoint, for the banner; empty: none
+  BannerFacts banner;
 
   /// Throws an Error where a flag cannot be honoured, the samples do not fill
   /// a batch, or the run cannot go on from `resumed` (null: it begins anew).
