@@ -65,6 +65,8 @@ private:
   FloatType typeOf(Operation *op);
   void giveOperands(Operation *op, FloatType type);
   void giveOperand(OpOperand &operand, FloatType type);
+  /// `type`: the one that its op computes in.
+  void giveOperand(OpOperand &operand, nn::OperandType read, FloatType type);
   /// The value in another float type. Views are made again on what they show in
   /// that type, however many there are in a row.
   Value inType(Value value, FloatType type);
@@ -113,24 +115,13 @@ void Retyping::visit(Operation *op) {
   FloatType type = typeOf(op);
   if (!type)
     return;
-  // Losses, and what is kept per row, are sums; the last operand of a loss is
-  // its scale.
-  const bool isSum = op->hasTrait<nn::IsLoss>();
-  if (isSum) {
-    MutableArrayRef<OpOperand> operands = op->getOpOperands();
-    giveOperand(operands.back(), wide);
-    if (isa<nn::LinearCrossEntropyOp>(op))
-      for (OpOperand &operand : operands.drop_back())
-        giveOperand(operand, type);
-  } else if (isa<nn::RopeOp>(op)) {
-    giveOperand(op->getOpOperand(0), type);
-  } else if (isa<nn::AttentionOp>(op)) {
-    for (OpOperand &operand : op->getOpOperands()) // a float32 bias stays
-      if (operand.getOperandNumber() < 3 || floatElement(operand.get()) != wide)
-        giveOperand(operand, type);
-  } else if (!op->hasTrait<nn::MixedTypes>()) {
+  if (auto own = dyn_cast<nn::OperandTypes>(op))
+    for (OpOperand &operand : op->getOpOperands())
+      giveOperand(operand, own.operandType(operand), type);
+  else if (!op->hasTrait<nn::MixedTypes>())
     giveOperands(op, types.isPart(op) ? wide : type);
-  }
+  // Losses, and what is kept per row, are sums.
+  const bool isSum = op->hasTrait<nn::IsLoss>();
   for (OpResult result : op->getResults())
     if (floatElement(result))
       setElement(result, isSum || result.getResultNumber() > 0 ? wide : type);
@@ -178,6 +169,22 @@ void Retyping::giveOperands(Operation *op, FloatType type) {
 void Retyping::giveOperand(OpOperand &operand, FloatType type) {
   if (floatElement(operand.get()))
     operand.set(inType(operand.get(), type));
+}
+
+void Retyping::giveOperand(OpOperand &operand, nn::OperandType read,
+                           FloatType type) {
+  switch (read) {
+  case nn::OperandType::Computed:
+    return giveOperand(operand, type);
+  case nn::OperandType::ComputedOrFloat32:
+    if (floatElement(operand.get()) != wide)
+      giveOperand(operand, type);
+    return;
+  case nn::OperandType::Float32:
+    return giveOperand(operand, wide);
+  case nn::OperandType::Any:
+    return;
+  }
 }
 
 Value Retyping::inType(Value value, FloatType type) {

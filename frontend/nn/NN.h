@@ -25,6 +25,14 @@ struct PositionRange {
   int64_t min, max;
 };
 
+/// Which type an operand of floats has, where an op may have several.
+enum class OperandType {
+  Computed,          // the one that the op computes in
+  ComputedOrFloat32, // that, or the float32 that it is made in
+  Float32,
+  Any, // the one that it is made in
+};
+
 /// Traits of ops whose float types may differ; NN.td says what they promise.
 template <typename ConcreteOp>
 class MixedTypes : public mlir::OpTrait::TraitBase<ConcreteOp, MixedTypes> {};

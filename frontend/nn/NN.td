@@ -100,6 +100,8 @@ defvar NN_HasKernel = DeclareOpInterfaceMethods<NN_KernelBody>;
 def NN_HasLibraryCall : NN_Trait<"HasLibraryCall">;
 // And when it reads integers as positions.
 defvar NN_ReadsPositions = DeclareOpInterfaceMethods<NN_PositionReader>;
+// And when its float operands have several types.
+defvar NN_HasOperandTypes = DeclareOpInterfaceMethods<NN_OperandTypes>;
 // And when it draws.
 defvar NN_Draws = DeclareOpInterfaceMethods<NN_Drawing>;
 defvar NN_MayDraw = DeclareOpInterfaceMethods<NN_Drawing, ["isDrawing", "drawnStride"]>;

@@ -118,6 +118,18 @@ def NN_PositionReader : OpInterface<"PositionReader"> {
   ];
 }
 
+def NN_OperandTypes : OpInterface<"OperandTypes"> {
+  let cppNamespace = "::shardc::nn";
+  let description = [{
+    An op whose float operands may have several types: `nn-precision` asks which it gives them. Ops
+    without it read all in the type that they compute in; those of `MixedTypes` read any.
+  }];
+  let methods = [
+    InterfaceMethod<"Returns the type of `operand`, one of this op's, if it is of floats.",
+    "::shardc::nn::OperandType", "operandType", (ins "::mlir::OpOperand &":$operand)>
+  ];
+}
+
 def NN_CostModel : OpInterface<"CostModel"> {
   let cppNamespace = "::shardc::nn";
   let description = "An op that knows its arithmetic cost.";

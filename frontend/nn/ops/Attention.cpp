@@ -231,6 +231,17 @@ void AttentionGradOp::place(Value words, int64_t samples, int64_t stride) {
 }
 
 //===----------------------------------------------------------------------===//
+// Types of operands
+//===----------------------------------------------------------------------===//
+
+OperandType AttentionOp::operandType(OpOperand &operand) {
+  const bool isProduct = &operand == &getQueryMutable() ||
+                         &operand == &getKeyMutable() ||
+                         &operand == &getValueMutable();
+  return isProduct ? OperandType::Computed : OperandType::ComputedOrFloat32;
+}
+
+//===----------------------------------------------------------------------===//
 // Cost
 //===----------------------------------------------------------------------===//
 

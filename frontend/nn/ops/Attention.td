@@ -4,7 +4,8 @@
 include "frontend/nn/NN.td"
 
 def NN_AttentionOp : NN_ComputeOp<"attention",
-    [AttrSizedOperandSegments, NN_HasGradient, NN_HasLibraryCall, NN_MayDraw]> {
+    [AttrSizedOperandSegments, NN_HasGradient, NN_HasLibraryCall, NN_MayDraw,
+     NN_HasOperandTypes]> {
   let summary = "softmax(capped(scale q k^T) + bias, masked) v, blockwise";
   let description = [{
     torch's scaled_dot_product_attention. query [B, Sq, H, D], key [B, Sk, G, D], value

@@ -221,6 +221,20 @@ LinearCrossEntropyGradOp::positionsOf(OpOperand &operand) {
 }
 
 //===----------------------------------------------------------------------===//
+// Types of operands
+//===----------------------------------------------------------------------===//
+
+// A sum in float32 is multiplied by the scale.
+OperandType CrossEntropyOp::operandType(OpOperand &operand) {
+  return &operand == &getScaleMutable() ? OperandType::Float32
+                                        : OperandType::Any;
+}
+OperandType LinearCrossEntropyOp::operandType(OpOperand &operand) {
+  return &operand == &getScaleMutable() ? OperandType::Float32
+                                        : OperandType::Computed;
+}
+
+//===----------------------------------------------------------------------===//
 // Reference evaluation
 //===----------------------------------------------------------------------===//
 

@@ -6,7 +6,7 @@
 include "frontend/nn/NN.td"
 
 def NN_CrossEntropyOp : NN_ComputeOp<"cross_entropy",
-    [NN_IsLoss, NN_HasGradient, NN_HasLibraryCall, NN_ReadsPositions]> {
+    [NN_IsLoss, NN_HasGradient, NN_HasLibraryCall, NN_ReadsPositions, NN_HasOperandTypes]> {
   let summary = "scale * sum over valid rows of (log_sum_exp(logits) - logits[label])";
   let description = [{
     torch.nn.functional.cross_entropy, ONNX SoftmaxCrossEntropyLoss without class weights. logits
@@ -52,7 +52,7 @@ def NN_CrossEntropyGradOp : NN_ComputeOp<"cross_entropy_grad",
   let hasVerifier = 1;
 }
 def NN_LinearCrossEntropyOp : NN_ComputeOp<"linear_cross_entropy",
-    [NN_IsLoss, NN_HasGradient, NN_HasLibraryCall, NN_ReadsPositions]> {
+    [NN_IsLoss, NN_HasGradient, NN_HasLibraryCall, NN_ReadsPositions, NN_HasOperandTypes]> {
   let summary = "cross entropy of linear(input, weight), chunked over rows: the logits never exist "
     "for the whole batch";
   let description = [{

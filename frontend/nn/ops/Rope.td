@@ -3,7 +3,7 @@
 #define SHARDC_FRONTEND_NN_OPS_ROPE_TD
 include "frontend/nn/NN.td"
 
-def NN_RopeOp : NN_ComputeOp<"rope", [NN_HasGradient, NN_HasKernel]> {
+def NN_RopeOp : NN_ComputeOp<"rope", [NN_HasGradient, NN_HasKernel, NN_HasOperandTypes]> {
   let summary = "rotary positions over [B, S, H, D]";
   let description = [{
     x * cos + rotate_half(x) * sin, rotate_half(x) = concat(-x[D/2:], x[:D/2]); with `interleaved`
