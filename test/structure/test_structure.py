@@ -84,16 +84,6 @@ ROOMS = {
     },
 }
 OPEN = {"runtime/plan.pb.h", "runtime/Container.h", "runtime/base/Threefry.h", "codegen/Target.h"}
-# Passes ask for traits and interfaces (NN.td, NNInterfaces.td), not for ops. These name several,
-# each for a reason of its own:
-LISTS_OF_OPS = {
-    # Logits may stand behind a reshape or a cast: of views, the one that keeps classes last.
-    "passes/NNAttachLoss.cpp": 1,
-    # What is added or subtracted as a vector is a bias.
-    "passes/NNMarkParameters.cpp": 1,
-    # A root is one of two ops, and a sum or a mean of zeros is zero.
-    "passes/NNWarnRoots.cpp": 2,
-}
 # They read and write what trainers do, and no compiler; and their main().
 TOOLS_OF_TRAINERS = tuple(
     "tools/" + name for name in ("shardc-ckpt/", "shardc-data/", "shardc-diff/", "ToolMain.")
@@ -267,17 +257,6 @@ class Structure(unittest.TestCase):
         }
         listed = text("tools/shardc/Remarks.cpp").partition("passes[] = {")[2].partition("}")[0]
         self.assertEqual(emitted, set(re.findall(r'"([^"]+)"', listed)))
-
-    def test_passes_have_no_lists_of_ops(self):
-        several = re.compile(
-            r"\b(?:isa|isa_and_nonnull|isa_and_present|dyn_cast)<\s*nn::\w+Op,\s*nn::\w+Op"
-        )
-        found = {}
-        for name in files():
-            if name.startswith(("passes/", "codegen/")) and name.endswith((".cpp", ".h")):
-                if count := len(several.findall(text(name))):
-                    found[name] = count
-        self.assertEqual(found, LISTS_OF_OPS)
 
     def test_cpp_is_formatted(self):
         sources = [name for name in files() if name.endswith((".cpp", ".h"))]
