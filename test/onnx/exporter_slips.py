@@ -45,7 +45,8 @@ class Slips(ParameterTest):
         for wrong in ("1.5", "%smoothing", "nan"):
             self.refused(
                 self.entropy(wrong),
-                f"expects the label_smoothing of its metadata to be a number from 0 to 1, got '{wrong}'",
+                "expects the label_smoothing of its metadata to be a number from 0 to 1, got"
+                f" '{wrong}'",
             )
 
     def pooled(self, *told):

@@ -161,9 +161,9 @@ class ShardcCkpt(ToolTest):
         self.assertEqual(result.code, 0)
         self.assertRegex(
             result.err,
-            rf"^shardc-ckpt: warning: 1 of the {len(names) + 1} tensors of .*original are not in the "
-            rf"checkpoint, the first is head.weight, while that has {min(names)}; from_pretrained "
-            r"draws them anew\n$",
+            rf"^shardc-ckpt: warning: 1 of the {len(names) + 1} tensors of .*original are not in"
+            rf" the checkpoint, the first is head.weight, while that has {min(names)};"
+            r" from_pretrained draws them anew\n$",
         )
         like(["module." + name for name in names])
         self.assertIn(f"the first is module.{min(names)}", self.fails(*words))

@@ -241,8 +241,8 @@ class Checkpoints(CheckpointTest):
         self.assertEqual(result.returncode, 1)
         self.assertRegex(
             result.stderr,
-            r"^trainer: error: the loss of the evaluation after step 2 is nan; look for numbers that"
-            r" are not finite in --eval-data; the step is saved, exported was only .*bad\n$",
+            r"^trainer: error: the loss of the evaluation after step 2 is nan; look for numbers"
+            r" that are not finite in --eval-data; the step is saved, exported was only .*bad\n$",
         )
         self.assertEqual(os.listdir(folder), ["step-00000002"])
         good = self.path("good")
