@@ -3,8 +3,8 @@
 #ifndef SHARDC_FRONTEND_ONNX_EXPORTTEMPLATE_H
 #define SHARDC_FRONTEND_ONNX_EXPORTTEMPLATE_H
 
-#include "frontend/onnx/ByteRange.h"
 #include "frontend/onnx/Import.h"
+#include "frontend/onnx/file/ByteRange.h"
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/Error.h"

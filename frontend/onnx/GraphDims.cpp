@@ -1,6 +1,6 @@
 // --dim: a symbolic dim is bound by its name, one without a name by INPUT.AXIS.
 #include "frontend/onnx/GraphDims.h"
-#include "frontend/onnx/Decoder.h"
+#include "frontend/onnx/decode/Decoder.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/MapVector.h"

@@ -3,7 +3,7 @@
 #ifndef SHARDC_FRONTEND_ONNX_GRAPHDIMS_H
 #define SHARDC_FRONTEND_ONNX_GRAPHDIMS_H
 
-#include "frontend/onnx/ModelFile.h"
+#include "frontend/onnx/file/ModelFile.h"
 
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/Support/LLVM.h"

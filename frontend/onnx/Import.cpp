@@ -1,16 +1,16 @@
 // Walks the flat graph, decodes node by node, and puts the function and the
 // parameters' symbols together.
 #include "frontend/onnx/Import.h"
-#include "frontend/onnx/ControlFlow.h"
-#include "frontend/onnx/DecoderTable.h"
-#include "frontend/onnx/Detached.h"
-#include "frontend/onnx/Drawn.h"
-#include "frontend/onnx/Exporter.h"
 #include "frontend/onnx/GraphDims.h"
 #include "frontend/onnx/ImportedModel.h"
 #include "frontend/onnx/ParameterSymbols.h"
-#include "frontend/onnx/ParameterWarnings.h"
-#include "frontend/onnx/SplitCalls.h"
+#include "frontend/onnx/decode/ControlFlow.h"
+#include "frontend/onnx/decode/DecoderTable.h"
+#include "frontend/onnx/decode/Drawn.h"
+#include "frontend/onnx/graph/Detached.h"
+#include "frontend/onnx/graph/Exporter.h"
+#include "frontend/onnx/graph/SplitCalls.h"
+#include "frontend/onnx/parameters/ParameterWarnings.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"

@@ -2,7 +2,7 @@
 #ifndef SHARDC_FRONTEND_ONNX_IMPORT_H
 #define SHARDC_FRONTEND_ONNX_IMPORT_H
 
-#include "frontend/onnx/RoleChoices.h"
+#include "frontend/onnx/parameters/RoleChoices.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"

@@ -2,7 +2,7 @@
 #ifndef SHARDC_FRONTEND_ONNX_IMPORTEDMODEL_H
 #define SHARDC_FRONTEND_ONNX_IMPORTEDMODEL_H
 
-#include "frontend/onnx/Parameters.h"
+#include "frontend/onnx/parameters/Parameters.h"
 
 #include "llvm/ADT/DenseMap.h"
 

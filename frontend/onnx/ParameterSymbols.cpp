@@ -2,7 +2,7 @@
 #include "frontend/onnx/ParameterSymbols.h"
 
 #include "frontend/nn/NN.h"
-#include "frontend/onnx/Decoder.h"
+#include "frontend/onnx/decode/Decoder.h"
 
 using namespace mlir;
 

@@ -41,11 +41,11 @@ def run_seed(seed, torch, folder, target=""):
 
 
 def known_operators():
-    """Operators that shardc decodes: the first column of the tables of frontend/onnx, and If, which
-    the importer takes itself, as it does Loop and Scan (test/onnx/loop_nodes.py has those)."""
+    """Operators that shardc decodes: the first column of the tables of frontend/onnx/decode; and
+    If, which the importer takes itself, as it does Loop and Scan (test/onnx/loop_nodes.py)."""
     import re
 
-    folder = os.path.join(HERE, "..", "..", "frontend", "onnx")
+    folder = os.path.join(HERE, "..", "..", "frontend", "onnx", "decode")
     found = {"If"}
     for name in os.listdir(folder):
         if name.startswith("Decode") and name.endswith(".cpp"):

@@ -1,9 +1,9 @@
 // ONNX's operator tests: imports each test's model, evaluates it op by op on
 // the host, and compares with the expected outputs. Inputs that must be known
 // at compile time (shapes, axes) are stored in the model for a second try.
-#include "frontend/onnx/Decoder.h"
 #include "frontend/onnx/Import.h"
 #include "frontend/onnx/ImportedModel.h"
+#include "frontend/onnx/decode/Decoder.h"
 #include "passes/Passes.h"
 #include "test/lib/NNInterpreter.h"
 #include "test/lib/TestPasses.h"

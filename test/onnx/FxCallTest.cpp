@@ -1,5 +1,5 @@
 // torch.fx's text of a call is taken apart as its printer puts it together.
-#include "frontend/onnx/FxCall.h"
+#include "frontend/onnx/graph/FxCall.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Tables that programs compute are told from values that were learned or drawn.
-#include "frontend/onnx/StoredForm.h"
+#include "frontend/onnx/parameters/StoredForm.h"
 
 #include <cmath>
 #include <gtest/gtest.h>

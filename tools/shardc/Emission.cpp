@@ -1,7 +1,7 @@
 // The options of emitPlan.
 #include "tools/shardc/Emission.h"
 
-#include "frontend/onnx/Decoder.h"
+#include "frontend/onnx/decode/Decoder.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/xxhash.h"

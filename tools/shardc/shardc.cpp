@@ -1,5 +1,5 @@
 // shardc: an ONNX model into a sharded trainer.
-#include "frontend/onnx/DecoderTable.h"
+#include "frontend/onnx/decode/DecoderTable.h"
 #include "runtime/launch/Guard.h"
 #include "tools/shardc-diff/Diff.h"
 #include "tools/shardc/Compiler.h"

@@ -1,6 +1,6 @@
 // The compiler's opening of ONNX files: what is found before the graph is
 // looked at.
-#include "frontend/onnx/ModelFile.h"
+#include "frontend/onnx/file/ModelFile.h"
 #include "test/fuzz/readers/MemoryPath.h"
 
 using namespace shardc;

@@ -1,0 +1,221 @@
+// Losses inside the graph. The plain case becomes nn.cross_entropy with scale =
+// 1 / valid labels of this batch, or 1. What a node asked for stands in the
+// attribute nn.reduction: numbers do not tell a mean over one label from a sum.
+#include "frontend/onnx/decode/Decoder.h"
+#include "frontend/onnx/graph/FxCall.h"
+
+using namespace mlir;
+using namespace shardc;
+using namespace shardc::onnx;
+
+namespace {
+
+/// What a loss node asks for; scores have the classes in the last dim.
+struct LossNode {
+  Operand scores, labels;
+  std::optional<int64_t> ignoreIndex;
+  StringRef reduction;
+  /// Of each label, how much goes to all classes alike.
+  double smoothing = 0;
+};
+
+/// PyTorch's exporter leaves the last argument of cross_entropy_loss(self,
+/// target, weight, reduction, ignore_index, label_smoothing) out of the node.
+FailureOr<double> smoothingOf(NodeContext &context) {
+  FxCall call = fxCall(*context.node.proto);
+  if (!call.target.starts_with("torch.ops.aten.cross_entropy_loss."))
+    return 0;
+  StringRef text = call.argument(5, "label_smoothing");
+  double smoothing = 0;
+  if (!text.empty() &&
+      (text.getAsDouble(smoothing) || !(smoothing >= 0) || smoothing > 1))
+    return context.error("expects the label_smoothing of its metadata to be a "
+                         "number from 0 to 1, got '" +
+                         text + "'");
+  return smoothing;
+}
+
+FailureOr<LossNode> lossNode(NodeContext &context) {
+  Operand scores = context.input(0), labels = context.input(1);
+  FailureOr<double> smoothing = smoothingOf(context);
+  if (failed(smoothing) || failed(context.expectFloat(0)))
+    return failure();
+  if (scores.rank() < 2 || labels.isFloat() ||
+      labels.rank() != scores.rank() - 1)
+    return context.error(
+        "expects scores [N, C, ...] and integer labels [N, ...], got " +
+        shapeText(scores.shape()) + " and " + typeName(labels.elementType()) +
+        " " + shapeText(labels.shape()) +
+        "; probabilities as labels are -sum(p * log_softmax(scores))");
+  Shape permutation = llvm::to_vector(llvm::seq<int64_t>(0, scores.rank()));
+  permutation.erase(permutation.begin() + 1);
+  permutation.push_back(1);
+  LossNode loss;
+  loss.smoothing = *smoothing;
+  loss.scores = context.emit.transpose(scores, permutation);
+  loss.labels =
+      labels.elementType().isInteger(32)
+          ? labels
+          : context.emit.cast(labels, context.emit.attributes().getI64Type());
+  if (loss.scores.shape().drop_back() != labels.shape())
+    return context.error("expects its labels to have the scores' dims without "
+                         "the classes; check the --dim flags");
+  if (const auto *ignored = context.attribute("ignore_index"))
+    loss.ignoreIndex = ignored->i();
+  loss.reduction = context.stringAttribute("reduction", "mean");
+  if (loss.reduction != "mean" && loss.reduction != "sum" &&
+      loss.reduction != "none")
+    return context.error(
+        "reduction '" + loss.reduction +
+        "' is not supported; supported are 'mean', 'sum' and 'none'");
+  return loss;
+}
+
+Operand constantLike(Emitter &emit, const Operand &like, int64_t value) {
+  return emit.cast(emit.integer(value), like.elementType());
+}
+
+Operand total(Emitter &emit, const Operand &input) {
+  return emit.reshape(
+      emit.reduce<nn::ReduceSumOp>(
+          input, llvm::to_vector(llvm::seq<int64_t>(0, input.rank()))),
+      {});
+}
+
+/// The type that losses are computed in: sums of 16-bit values are formed in
+/// float32, and rounded once.
+Type lossType(Emitter &emit, const Operand &scores) {
+  return scores.elementType().getIntOrFloatBitWidth() < 32
+             ? Type(emit.attributes().getF32Type())
+             : scores.elementType();
+}
+
+/// One where the label counts.
+Operand validLabels(Emitter &emit, const LossNode &loss) {
+  if (!loss.ignoreIndex)
+    return emit.splat(loss.labels.shape(), emit.attributes().getI1Type(), 1);
+  return emit.compare(nn::CompareKind::ne, loss.labels,
+                      constantLike(emit, loss.labels, *loss.ignoreIndex));
+}
+
+/// (1 - s) losses + s mean(-w log p) over all classes, where the label counts:
+/// torch's aten::cross_entropy_loss_label_smoothing. `perClass`: w, if there are
+/// weights.
+Operand smoothed(Emitter &emit, const LossNode &loss,
+                 const Operand &logProbabilities, const Operand &perClass,
+                 const Operand &valid, const Operand &losses) {
+  const Type element = logProbabilities.elementType();
+  Operand all = perClass ? emit.binary<nn::MulOp>(logProbabilities, perClass)
+                         : logProbabilities;
+  all = emit.reshape(
+      emit.reduce<nn::ReduceMeanOp>(all, {logProbabilities.rank() - 1}),
+      Shape(losses.shape()));
+  Operand uniform =
+      emit.binary<nn::MulOp>(emit.binary<nn::MulOp>(all, valid),
+                             emit.scalar(element, -loss.smoothing));
+  return emit.binary<nn::AddOp>(
+      emit.binary<nn::MulOp>(losses, emit.scalar(element, 1 - loss.smoothing)),
+      uniform);
+}
+
+/// The loss of log probabilities, label by label, with the weights of the
+/// classes if there are any.
+LogicalResult likelihoodLoss(NodeContext &context, const LossNode &loss,
+                             Operand logProbabilities) {
+  Emitter &emit = context.emit;
+  const Type stored = logProbabilities.elementType();
+  const Type element = lossType(emit, logProbabilities);
+  logProbabilities = emit.cast(logProbabilities, element);
+  Operand valid = validLabels(emit, loss);
+  Operand safe =
+      emit.select(valid, loss.labels, constantLike(emit, loss.labels, 0));
+  Shape tuples(safe.shape());
+  tuples.push_back(1);
+  Operand picked =
+      emit.emit<nn::GatherNdOp>(emit.typeOf(safe.shape(), element),
+                                {logProbabilities, emit.reshape(safe, tuples)},
+                                {emit.named("batch_dims", safe.rank())});
+  Operand weight = emit.cast(valid, element), perClass;
+  if (context.has(2)) {
+    if (context.input(2).shape() !=
+            ArrayRef<int64_t>{logProbabilities.shape().back()} ||
+        context.input(2).elementType() != stored)
+      return context.error(
+          "expects one weight of the scores' type for each class");
+    perClass = emit.cast(context.input(2), element);
+    Operand ofClass = emit.emit<nn::GatherOp>(
+        emit.typeOf(safe.shape(), element), {perClass, safe},
+        {emit.named("axis", int64_t(0))});
+    weight = emit.binary<nn::MulOp>(weight, ofClass);
+  }
+  Emitter::OneRounding one(emit);
+  Operand losses = emit.unary<nn::NegOp>(picked);
+  Operand result = emit.binary<nn::MulOp>(losses, weight);
+  if (loss.smoothing > 0)
+    result = smoothed(emit, loss, logProbabilities, perClass,
+                      emit.cast(valid, element), result);
+  // Weights of 1 fold away, and so does a sum of one loss.
+  if (loss.reduction == "sum")
+    for (const Operand &each : {losses, result})
+      if (!each.isConstant())
+        each.value().getDefiningOp()->setDiscardableAttr(
+            "nn.reduction", emit.attributes().getStringAttr(loss.reduction));
+  if (loss.reduction != "none")
+    result = total(emit, result);
+  // A sum of given weights is not evaluated here, where it would be a float32
+  // in float64 too.
+  if (loss.reduction == "mean")
+    result = emit.binary<nn::DivOp>(
+        result,
+        total(emit, context.has(2) ? emit.materialize(weight) : weight));
+  context.set(0, one.result(emit.cast(one.result(result), stored)));
+  return success();
+}
+
+LogicalResult negativeLogLikelihoodLoss(NodeContext &context) {
+  FailureOr<LossNode> loss = lossNode(context);
+  return failed(loss) ? failure()
+                      : likelihoodLoss(context, *loss, loss->scores);
+}
+
+LogicalResult softmaxCrossEntropyLoss(NodeContext &context) {
+  FailureOr<LossNode> loss = lossNode(context);
+  if (failed(loss))
+    return failure();
+  Emitter &emit = context.emit;
+  const Type element = lossType(emit, loss->scores);
+  if (context.wants(1)) {
+    Shape permutation =
+        llvm::to_vector(llvm::seq<int64_t>(0, loss->scores.rank()));
+    permutation.pop_back();
+    permutation.insert(permutation.begin() + 1, loss->scores.rank() - 1);
+    context.set(1, emit.transpose(emit.unary<nn::LogSoftmaxOp>(loss->scores),
+                                  permutation));
+  }
+  if (context.has(2) || loss->smoothing > 0 || loss->reduction == "none")
+    return likelihoodLoss(context, *loss,
+                          emit.unary<nn::LogSoftmaxOp>(loss->scores));
+  Operand scale = emit.scalar(element, 1);
+  // Not evaluated here, where 1 / 12 would be a float32 in float64 too.
+  if (loss->reduction == "mean")
+    scale = emit.unary<nn::ReciprocalOp>(emit.materialize(
+        total(emit, emit.cast(validLabels(emit, *loss), element))));
+  Operand result = emit.emit<nn::CrossEntropyOp>(
+      emit.typeOf({}, element), {loss->scores, loss->labels, scale},
+      {emit.named("ignore_index", loss->ignoreIndex.value_or(-100)),
+       emit.named("shift", int64_t(0)),
+       emit.attributes().getNamedAttr(
+           "nn.reduction", emit.attributes().getStringAttr(loss->reduction))});
+  context.set(0, emit.cast(result, loss->scores.elementType()));
+  return success();
+}
+
+} // namespace
+
+ArrayRef<Decoder> shardc::onnx::lossDecoders() {
+  static constexpr Decoder decoders[] = {
+      {"NegativeLogLikelihoodLoss", 12, 2, 3, negativeLogLikelihoodLoss},
+      {"SoftmaxCrossEntropyLoss", 12, 2, 3, softmaxCrossEntropyLoss},
+  };
+  return decoders;
+}

@@ -1,0 +1,387 @@
+// Judges by properties first: does a gradient reach it, what reads it, what are
+// its values. Names decide what is left, and then the user is told.
+#include "frontend/onnx/parameters/Roles.h"
+#include "frontend/nn/support/NamePattern.h"
+#include "frontend/onnx/graph/GradientReach.h"
+#include "frontend/onnx/parameters/ParameterNames.h"
+
+#include "llvm/ADT/SetVector.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using llvm::StringRef;
+using ::onnx::TensorProto;
+
+namespace shardc::onnx {
+namespace {
+
+bool isFloat(const Initializer &initializer) {
+  return initializer.dtype == TensorProto::FLOAT ||
+         initializer.dtype == TensorProto::DOUBLE ||
+         initializer.dtype == TensorProto::FLOAT16 ||
+         initializer.dtype == TensorProto::BFLOAT16;
+}
+
+/// Names that PyTorch's own modules give to parameters: Linear.weight,
+/// MultiheadAttention.in_proj_bias, LSTM.weight_ih_l0, WeightNorm.weight_g.
+bool isParameterName(StringRef name) {
+  StringRef last = lastComponent(name);
+  return last == "weight" || last == "bias" || last.starts_with("weight_") ||
+         last.starts_with("bias_") || last.starts_with("in_proj_");
+}
+
+/// Names that modules give to buffers of numbers that no rule shows:
+/// statistics, frequencies that were scaled, biases that are set and not
+/// learned.
+bool isBufferName(StringRef name) {
+  StringRef last = lastComponent(name);
+  static constexpr StringRef names[] = {
+      "running_mean", "running_var", "inv_freq",    "cos_cached",
+      "sin_cached",   "freqs_cis",   "masked_bias", "final_logits_bias"};
+  return llvm::is_contained(names, last) || last.ends_with("_inv_freq");
+}
+
+/// Names of tables and masks, where their values are not there to be seen.
+bool isTableName(StringRef name, size_t rank) {
+  StringRef last = lastComponent(name);
+  static constexpr StringRef names[] = {"cos",    "sin",   "freqs", "mask",
+                                        "slopes", "alibi", "pe"};
+  return llvm::is_contained(names, last) || last.ends_with("_mask") ||
+         last.starts_with("cos_") || last.starts_with("sin_") ||
+         (last == "bias" && rank == 4);
+}
+
+/// Whether the name is an exporter's, not a module's.
+bool isExportersName(StringRef name) {
+  return isGeneratedName(name) || name.starts_with("scalar_tensor") ||
+         name.contains("lifted_tensor") || name.contains("_tensor_constant");
+}
+
+/// The patterns that have a valid expression; complains about the first that
+/// has none.
+std::vector<llvm::Regex> compile(llvm::ArrayRef<std::string> patterns,
+                                 StringRef flag, std::string &problem) {
+  std::vector<llvm::Regex> result;
+  for (const std::string &pattern : patterns) {
+    result.emplace_back(translatePattern(pattern));
+    std::string reason;
+    if (!result.back().isValid(reason) && problem.empty())
+      problem = llvm::formatv("{0} {1}: no regular expression: {2}", flag,
+                              pattern, reason);
+  }
+  return result;
+}
+
+bool isFound(const llvm::Regex &regex, const Parameter &parameter) {
+  return regex.match(parameter.name) ||
+         llvm::any_of(
+             parameter.aliases,
+             [&](const std::string &alias) { return regex.match(alias); }) ||
+         llvm::any_of(parameter.bindings, [&](const Binding &binding) {
+           return binding.initializer && regex.match(binding.initializer->name);
+         });
+}
+
+} // namespace
+
+Roles::Roles(const ModelFile &file, llvm::ArrayRef<Node> nodes,
+             const GraphSignature &signature, const RoleChoices &choices)
+    : file(file), nodes(nodes), signature(signature), choices(choices) {
+  collectUses();
+  if (!signature.present) {
+    llvm::StringSet<> reached = gradientReach(file.graph(), nodes);
+    for (const Initializer &initializer : file.initializers())
+      if (isFloat(initializer) && reached.contains(initializer.name))
+        verdicts[&initializer] = judge(initializer);
+  }
+  findDedicated();
+}
+
+void Roles::collectUses() {
+  llvm::StringMap<const Initializer *> aliases;
+  for (const Node &node : nodes)
+    for (auto [position, input] : llvm::enumerate(node.proto->input())) {
+      const Initializer *initializer = file.find(input);
+      if (!initializer)
+        initializer = aliases.lookup(input);
+      if (!initializer)
+        continue;
+      // What an Identity reads is read by those that read its result: the
+      // legacy exporter merges equal tensors by one.
+      if (node.proto->op_type() == "Identity" && node.proto->output_size() == 1)
+        aliases[node.proto->output(0)] = initializer;
+      else
+        uses[initializer->name].emplace_back(node.proto, int(position));
+    }
+}
+
+bool Roles::isReadBy(const Initializer &initializer,
+                     llvm::function_ref<bool(StringRef, int)> matches) const {
+  auto entry = uses.find(initializer.name);
+  return entry != uses.end() &&
+         llvm::any_of(entry->second, [&](const Use &use) {
+           return matches(use.first->op_type(), use.second);
+         });
+}
+
+/// Whether a product reads it, as its weight.
+bool Roles::isFactor(const Initializer &initializer) const {
+  return isReadBy(initializer, [](StringRef op, int input) {
+    return (op == "MatMul" || op == "Gemm" || op == "Conv" ||
+            op == "ConvTranspose") &&
+           input >= 1;
+  });
+}
+
+/// Whether it is a product's matrix: what is transposed is so for a product.
+bool Roles::isMatrix(const Initializer &initializer) const {
+  return isFactor(initializer) || (initializer.dims.size() == 2 &&
+                                   isReadBy(initializer, [](StringRef op, int) {
+                                     return op == "Transpose";
+                                   }));
+}
+
+Roles::Verdict Roles::judge(const Initializer &initializer) const {
+  if (!isParameterName(initializer.name) &&
+      isReadBy(initializer, [](StringRef op, int input) {
+        return op == "STFT" && input == 2;
+      }))
+    return {false, "the window of a Fourier transform"};
+  if (!isExportersName(initializer.name))
+    return judgeNamed(initializer);
+  // A weight that the legacy exporter transposed, or a table that it renamed.
+  if (initializer.dims.size() >= 2 &&
+      (isFactor(initializer) ||
+       isReadBy(initializer, [](StringRef op, int input) {
+         return op == "Gather" && input == 0;
+       })))
+    return {true, {}};
+  // Numbers, masks and tables are what exporters compute; other values, and
+  // vectors of one value (1 + weight, when the weight is new), were computed
+  // from a parameter, most likely.
+  const StoredForm form = formOf(file, initializer);
+  if (initializer.elements == 1 ||
+      (form != StoredForm::Free &&
+       (form != StoredForm::Uniform || initializer.dims.size() != 1)))
+    return {};
+  return {
+      false,
+      "computed by the exporter: do_constant_folding=False keeps what from"};
+}
+
+Roles::Verdict Roles::judgeNamed(const Initializer &initializer) const {
+  StringRef name = initializer.name;
+  const size_t rank = initializer.dims.size();
+  // GPT-2's causal mask is called attn.bias.
+  const bool usual =
+      isParameterName(name) && !(rank == 4 && lastComponent(name) == "bias");
+  if (usual && isMatrix(initializer))
+    return {true, {}};
+  if (isBufferName(name))
+    return {false, "its name"};
+  const StoredForm form = formOf(file, initializer);
+  if (form == StoredForm::Unknown && isTableName(name, rank))
+    return {false, "its name"};
+  if (form == StoredForm::Sines && usual)
+    return {true, {}}; // kept as it is by apply, which knows all its names
+  // A product's matrix may start as any of them but a table of sines (of a
+  // Fourier transform).
+  if (!usual && !formText(form).empty() &&
+      (form == StoredForm::Sines || !isFactor(initializer)))
+    return {false, formText(form).str()};
+  // Exporters that are not PyTorch's name parameters and constants as they
+  // like.
+  if (file.model().producer_name() != "pytorch") {
+    if (initializer.elements == 1 && !name.contains('.'))
+      return {false, "a number"};
+    return {true, {}};
+  }
+  return {true, usual ? "" : "its name"};
+}
+
+bool Roles::isSineTable(const Parameter &parameter) const {
+  if (!parameter.trainable || parameter.dims.size() < 2)
+    return false;
+  return llvm::any_of(parameter.bindings, [&](const Binding &binding) {
+    return binding.initializer && !binding.transposed &&
+           !isMatrix(*binding.initializer) &&
+           formOf(file, *binding.initializer) == StoredForm::Sines;
+  });
+}
+
+/// The patterns of --trainable that are found in no parameter's name.
+void Roles::findDedicated() {
+  std::string ignored;
+  for (llvm::Regex &regex :
+       compile(choices.trainable, "--trainable", ignored)) {
+    auto matches = [&](StringRef name) { return regex.match(name); };
+    if (ignored.empty() && llvm::none_of(signature.parameters, matches) &&
+        llvm::none_of(verdicts, [&](const auto &entry) {
+          return entry.second.parameter && matches(entry.first->name);
+        }))
+      dedicated.push_back(std::move(regex));
+  }
+}
+
+bool Roles::isWanted(const Initializer &initializer) const {
+  return isFloat(initializer) &&
+         llvm::any_of(dedicated, [&](const llvm::Regex &regex) {
+           return regex.match(initializer.name);
+         });
+}
+
+bool Roles::isKept(const Parameter &parameter) const {
+  std::string ignored;
+  return llvm::any_of(
+      compile(choices.buffers, "--buffer", ignored),
+      [&](const llvm::Regex &regex) { return isFound(regex, parameter); });
+}
+
+/// A pattern that is found in names of parameters chooses among them; one that
+/// is found in other tensors alone makes these parameters.
+void Roles::promote(std::vector<Parameter> &parameters,
+                    RoleFindings &findings) const {
+  llvm::StringSet<> promoted;
+  llvm::SetVector<StringRef> passedOver;
+  for (const llvm::Regex &regex :
+       compile(choices.trainable, "--trainable", findings.problem)) {
+    if (!findings.problem.empty())
+      return;
+    llvm::SmallVector<Parameter *> others;
+    bool findsParameters = false, findsAll = true;
+    for (Parameter &parameter : parameters) {
+      const bool isTrained =
+          parameter.trainable && !promoted.contains(parameter.name);
+      if (!isFound(regex, parameter))
+        findsAll &= !isTrained;
+      else if (isTrained)
+        findsParameters = true;
+      else if (!parameter.trainable && parameter.bindings[0].initializer &&
+               isFloat(*parameter.bindings[0].initializer))
+        others.push_back(&parameter);
+    }
+    for (Parameter *parameter : others) {
+      if (findsParameters) {
+        if (!findsAll) // "." means the parameters, without a doubt
+          passedOver.insert(parameter->name);
+        continue;
+      }
+      parameter->trainable = true;
+      parameter->frozen = false;
+      promoted.insert(parameter->name);
+    }
+  }
+  for (StringRef name : passedOver)
+    if (!promoted.contains(name))
+      findings.passedOver.push_back(name.str());
+}
+
+void Roles::demote(std::vector<Parameter> &parameters,
+                   RoleFindings &findings) const {
+  for (auto [pattern, regex] :
+       llvm::zip_equal(choices.buffers, compile(choices.buffers, "--buffer",
+                                                findings.problem))) {
+    if (!findings.problem.empty())
+      return;
+    bool found =
+        llvm::any_of(file.initializers(), [&](const Initializer &initializer) {
+          return isFloat(initializer) && regex.match(initializer.name);
+        });
+    for (Parameter &parameter : parameters)
+      if (isFound(regex, parameter)) {
+        parameter.trainable = parameter.frozen = false;
+        found = true;
+      }
+    if (!found) {
+      findings.problem = llvm::formatv(
+          "--buffer {0}: matches no float tensor of the model", pattern);
+      return;
+    }
+  }
+}
+
+RoleFindings Roles::apply(std::vector<Parameter> &parameters) const {
+  RoleFindings findings;
+  std::vector<RoleNote> tables;
+  for (Parameter &parameter : parameters)
+    if (isSineTable(parameter)) {
+      parameter.trainable = false;
+      parameter.frozen = true;
+      tables.push_back(
+          {parameter.name, false, formText(StoredForm::Sines).str()});
+    }
+  promote(parameters, findings);
+  demote(parameters, findings);
+  // --trainable says of every tensor whether it is trained.
+  if (!findings.problem.empty() || !choices.trainable.empty())
+    return findings;
+  std::string ignored;
+  std::vector<llvm::Regex> buffers =
+      compile(choices.buffers, "--buffer", ignored);
+  auto isSettled = [&](StringRef name) {
+    return llvm::any_of(
+        buffers, [&](const llvm::Regex &regex) { return regex.match(name); });
+  };
+  llvm::StringMap<const Parameter *> byInitializer;
+  for (const Parameter &parameter : parameters)
+    for (const Binding &binding : parameter.bindings)
+      if (binding.initializer)
+        byInitializer[binding.initializer->name] = &parameter;
+  for (const Initializer &initializer : file.initializers()) {
+    auto verdict = verdicts.find(&initializer);
+    if (verdict == verdicts.end() || verdict->second.doubt.empty())
+      continue;
+    const Parameter *parameter = byInitializer.lookup(initializer.name);
+    StringRef name = parameter ? StringRef(parameter->name) : initializer.name;
+    if (!isSettled(name) && !isSettled(initializer.name))
+      findings.notes.push_back(
+          {name.str(), verdict->second.parameter, verdict->second.doubt});
+  }
+  for (RoleNote &table : tables)
+    if (!isSettled(table.name))
+      findings.notes.push_back(std::move(table));
+  return findings;
+}
+
+std::string listFew(llvm::ArrayRef<std::string> texts) {
+  constexpr size_t most = 8;
+  std::string text = llvm::join(texts.take_front(most), ", ");
+  return texts.size() <= most
+             ? text
+             : text + " and " + std::to_string(texts.size() - most) +
+                   " more (--report FILE.json lists them)";
+}
+
+std::vector<std::string> roleWarnings(const RoleFindings &findings) {
+  std::vector<std::string> trained, fixed, result;
+  for (const RoleNote &note : findings.notes)
+    if (note.trained)
+      trained.push_back("'" + note.name + "'");
+    else
+      fixed.push_back("'" + note.name + "' (" + note.reason + ")");
+  if (!fixed.empty())
+    result.push_back(
+        "the file does not say whether PyTorch trains these tensors; by their "
+        "values, their origin or their names they are not trained here: " +
+        listFew(fixed) +
+        "; --trainable REGEX --trainable . trains them too, --buffer REGEX "
+        "agrees");
+  if (!trained.empty())
+    result.push_back(
+        "the file does not say whether these tensors are parameters or "
+        "buffers; they are trained: " +
+        listFew(trained) +
+        "; --buffer REGEX keeps them as they are, --trainable . agrees");
+  if (!findings.passedOver.empty()) {
+    std::vector<std::string> names;
+    for (const std::string &name : findings.passedOver)
+      names.push_back("'" + name + "'");
+    result.push_back(
+        "--trainable also matches tensors that are taken for buffers and not "
+        "trained: " +
+        listFew(names) +
+        "; a --trainable that matches no parameter trains them");
+  }
+  return result;
+}
+
+} // namespace shardc::onnx
