@@ -192,6 +192,15 @@ const Mixture *Dataset::mixture() const {
   return nullptr;
 }
 
+std::vector<std::string> Dataset::leftOutTexts() const {
+  std::vector<std::string> all;
+  for (int i = 0; i < plan.inputs_size(); ++i)
+    if (inputs[i])
+      for (const std::string &text : inputs[i]->leftOutTexts())
+        all.push_back(concat(plan.inputs(i).name(), ": ", text));
+  return all;
+}
+
 std::vector<NamedFile> Dataset::files() const {
   std::vector<NamedFile> all;
   for (int i = 0; i < plan.inputs_size(); ++i)

@@ -41,6 +41,8 @@ public:
   bool lacksLabels() const { return isWithoutLabels; }
   /// How the samples are mixed; null: they are not.
   const Mixture *mixture() const;
+  /// What the user should know of values that are in no sample.
+  std::vector<std::string> leftOutTexts() const;
   /// The files that are read, by input.
   std::vector<NamedFile> files() const;
 

@@ -27,6 +27,14 @@ void MixedSource::read(int64_t first, int64_t count,
   }
 }
 
+std::vector<std::string> MixedSource::leftOutTexts() const {
+  std::vector<std::string> all;
+  for (const std::unique_ptr<Source> &part : parts)
+    for (std::string &text : part->leftOutTexts())
+      all.push_back(std::move(text));
+  return all;
+}
+
 std::string MixedSource::where(int64_t sample, int64_t element) const {
   auto [part, own] = places.at(sample);
   return parts[part]->where(own, element);

@@ -18,6 +18,7 @@ public:
             std::byte *destination) const override;
   std::string where(int64_t sample, int64_t element) const override;
   std::vector<std::string> paths() const override { return pathsOf(parts); }
+  std::vector<std::string> leftOutTexts() const override;
   const Mixture *mixture() const override { return &places; }
 
 private:

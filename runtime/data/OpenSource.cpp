@@ -38,7 +38,9 @@ enum class Format {
   RawTokens,
   LlmcTokens,
   MegatronIndex,
-  Parquet
+  Parquet,
+  Zip,
+  Text
 };
 
 struct FormatInfo {
@@ -52,7 +54,19 @@ constexpr FormatInfo formats[] = {
     {Format::MegatronIndex, megatronMagic, "an index of Megatron's"},
     {Format::Arrow, arrowFileMagic, "an Arrow file"},
     {Format::Parquet, "PAR1", "a Parquet file"},
+    {Format::Zip, "PK\x03\x04", "a zip archive"},
 };
+
+/// Whether a file begins with so many characters that its bytes are no numbers:
+/// of 64 random bytes in a row some are control characters.
+bool isText(std::string_view begin) {
+  constexpr size_t least = 64;
+  return begin.size() >= least && std::ranges::none_of(begin, [](char each) {
+           auto byte = static_cast<unsigned char>(each);
+           return byte == 127 ||
+                  (byte < ' ' && byte != '\n' && byte != '\r' && byte != '\t');
+         });
+}
 
 std::string textOf(Format format) {
   const FormatInfo *info =
@@ -63,6 +77,11 @@ std::string textOf(Format format) {
                                          : "a file of raw tokens";
 }
 
+bool isRead(Format format) {
+  return format != Format::Unknown && format != Format::Parquet &&
+         format != Format::Zip && format != Format::Text;
+}
+
 bool holdsTokens(Format format) {
   return format == Format::RawTokens || format == Format::LlmcTokens ||
          format == Format::MegatronIndex;
@@ -70,7 +89,7 @@ bool holdsTokens(Format format) {
 
 Format formatOf(const Descriptor &file, const std::string &path,
                 const SourceKeys &keys) {
-  std::array<char, 16> head{};
+  std::array<char, 512> head{};
   uint64_t all = file.regularSize(path);
   uint64_t size = std::min<uint64_t>(all, head.size());
   file.readAt(0, head.data(), size, path);
@@ -81,6 +100,9 @@ Format formatOf(const Descriptor &file, const std::string &path,
         fail(path, ": is ", info.text, "; dtype= is for raw token files");
       return info.format;
     }
+  if (isText(begin) &&
+      !looksLikeSafetensors(std::as_bytes(std::span(begin)), all))
+    return Format::Text;
   if (keys.dtype)
     return Format::RawTokens;
   if (begin.starts_with(arrowStreamMagic))
@@ -108,6 +130,14 @@ std::string quoted(const std::string &text) {
          ".save_to_disk(sys.argv[2])' ",
          quoted(path), " ", quoted(path + ".arrow"),
          " and give the folder that this makes");
+  if (format == Format::Zip)
+    fail(path, ": is a zip archive, as numpy.savez writes it; save each of its "
+               "arrays with numpy.save");
+  if (format == Format::Text)
+    fail(path, ": is text; shardc-data tokenize makes token ids of it, and "
+               "numpy.save an array of a table of numbers");
+  if (Descriptor::openForReading(path).regularSize(path) == 0)
+    fail(path, ": is empty");
   fail(path,
        ": is not a .npy, safetensors or Arrow file, and no token file of llm.c "
        "or Megatron; give dtype=uint16 or dtype=uint32 for raw token ids");
@@ -211,7 +241,7 @@ private:
 void Opened::add(const std::string &path) {
   Descriptor file = Descriptor::openForReading(path);
   Format found = formatOf(file, path, given.keys);
-  if (found == Format::Unknown || found == Format::Parquet)
+  if (!isRead(found))
     refuse(found, path);
   if (first.empty())
     first = path;
@@ -327,7 +357,7 @@ std::vector<FileContent> contentsOf(const std::string &given,
   for (const std::string &path : filesOf(given)) {
     Descriptor file = Descriptor::openForReading(path);
     Format format = formatOf(file, path, keys);
-    if (format == Format::Unknown || format == Format::Parquet)
+    if (!isRead(format))
       refuse(format, path);
     FileContent &content = all.emplace_back();
     content.path = path;

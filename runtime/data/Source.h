@@ -51,6 +51,8 @@ public:
   const SampleType &sampleType() const { return type; }
   /// Whether it makes its values itself, within the input's bounds.
   virtual bool isWithinBounds() const { return false; }
+  /// What the user should know of values that are in no sample.
+  virtual std::vector<std::string> leftOutTexts() const { return {}; }
   /// How its parts are mixed; null: it has none with weights.
   virtual const Mixture *mixture() const { return nullptr; }
 

@@ -14,7 +14,8 @@ WindowSource::WindowSource(SampleType sampleType, std::string path,
                            const SourceKeys &keys)
     : Source(std::move(sampleType)), path(std::move(path)),
       files(std::move(tokens)), window(keys.window.value_or(type.elements)),
-      stride(keys.stride.value_or(window)), pad(keys.pad) {
+      stride(keys.stride.value_or(window)), pad(keys.pad),
+      hasDocuments(keys.documents || keys.storedDocuments) {
   if (type.dtype != plan::INT64 && type.dtype != plan::INT32)
     fail(name(), ": holds token ids, and input ", type.input, " takes ",
          dtypeName(type.dtype));
@@ -32,6 +33,34 @@ WindowSource::WindowSource(SampleType sampleType, std::string path,
          " takes; give pad=ID for those behind it");
   for (size_t file = 0; file < files.size(); ++file)
     addSegments(file, keys);
+  if (keys.documents && ends == 0)
+    fail(name(), ": documents=", *keys.documents,
+         " is to end documents, and no token is ", *keys.documents);
+}
+
+std::vector<std::string> WindowSource::leftOutTexts() const {
+  int64_t all = 0, taken = 0;
+  for (const std::unique_ptr<Tokens> &file : files)
+    all += file->size();
+  for (size_t i = 0; i < segments.size(); ++i) {
+    int64_t next =
+        i + 1 < segments.size() ? segments[i + 1].firstWindow : windows;
+    int64_t begin = (next - segments[i].firstWindow - 1) * stride;
+    taken += std::min(segments[i].length,
+                      std::min(stride, window) *
+                              (next - segments[i].firstWindow - 1) +
+                          std::min(window, segments[i].length - begin));
+  }
+  if (10 * (all - taken) < all)
+    return {};
+  return {concat(
+      name(), ": ", all - taken, " of ", all, " tokens are in no ",
+      "sample of ", window,
+      stride > window ? concat(", of which one begins every ", stride) : "",
+      pad ? ""
+          : concat("; what is left at the end of a ",
+                   hasDocuments ? "document" : "file",
+                   " is dropped without pad=ID"))};
 }
 
 void WindowSource::addSegments(size_t file, const SourceKeys &keys) {
@@ -51,8 +80,10 @@ void WindowSource::addSegments(size_t file, const SourceKeys &keys) {
       int64_t some = std::min(most, tokens.size() - first);
       tokens.read(first, some, ids.data());
       for (int64_t i = 0; i < some; ++i)
-        if (ids[i] == *keys.documents)
+        if (ids[i] == *keys.documents) {
           endAt(first + i + 1);
+          ++ends;
+        }
     }
   }
   endAt(tokens.size());

@@ -24,6 +24,8 @@ public:
             std::byte *destination) const override;
   std::string where(int64_t sample, int64_t element) const override;
   std::vector<std::string> paths() const override { return pathsOf(files); }
+  /// Where a tenth of the tokens or more is in no window.
+  std::vector<std::string> leftOutTexts() const override;
 
 private:
   /// Tokens that windows may lie in: a file's, or a document's.
@@ -42,6 +44,8 @@ private:
   int64_t window, stride;
   std::optional<int64_t> pad;
   int64_t windows = 0;
+  int64_t ends = 0; // tokens that end a document
+  bool hasDocuments;
 };
 
 } // namespace shardc::runtime

@@ -28,6 +28,14 @@ protected:
            bytes(uint64_t{sizes.size()}, uint64_t{documents.size()}) +
            array(sizes) + array(pointers) + array(documents);
   }
+
+  std::vector<std::string> leftOut(const std::string &path, SourceKeys keys) {
+    Dataset data(plan, {file(path, std::move(keys))}, "--data");
+    std::vector<std::string> texts = data.leftOutTexts();
+    for (std::string &text : texts)
+      text = shortened(text);
+    return texts;
+  }
 };
 
 } // namespace
@@ -82,6 +90,19 @@ TEST_F(TokensTest, WindowsLieInsideDocuments) {
   keys.pad = 0;
   EXPECT_EQ(idsOf("a.bin", keys),
             (Ids{1, 2, 3, 4, 9, 0, 0, 0, 5, 9, 0, 0, 6, 7, 8, 9, 1, 0, 0, 0}));
+  EXPECT_EQ(leftOut("a.bin", keys), std::vector<std::string>());
+  keys.pad = {};
+  EXPECT_EQ(
+      leftOut("a.bin", keys),
+      std::vector<std::string>{
+          "ids: a.bin: 4 of 12 tokens are in no sample of 4; what is left at "
+          "the end of a document is dropped without pad=ID"});
+  keys.stride = 3;
+  EXPECT_EQ(leftOut("a.bin", keys).size(), 1u);
+  keys.stride = {};
+  keys.documents = 77;
+  EXPECT_EQ(errorOf("a.bin", keys), "a.bin: documents=77 is to end documents, "
+                                    "and no token is 77");
   keys.documents = {};
   keys.storedDocuments = true;
   EXPECT_EQ(errorOf("a.bin", keys),
@@ -214,6 +235,21 @@ TEST_F(TokensTest, RefusesWhatDoesNotFit) {
             "pyt");
   EXPECT_EQ(errorOf("x.parquet", raw()),
             "x.parquet: is a Parquet file; dtype= is for raw token files");
+  folder.write("x.npz", "PK\x03\x04 and more");
+  EXPECT_EQ(errorOf("x.npz"),
+            "x.npz: is a zip archive, as numpy.savez writes it; save each of "
+            "its arrays with numpy.save");
+  folder.write("empty", "");
+  EXPECT_EQ(errorOf("empty"), "empty: is empty");
+  // Pairs of characters are ids below 32,000, which nobody meant.
+  std::string text = "a corpus, \xc3\xa4 line of it\n";
+  while (text.size() < 100)
+    text += text;
+  folder.write("x.csv", text);
+  for (const SourceKeys &each : {SourceKeys(), raw()})
+    EXPECT_EQ(errorOf("x.csv", each),
+              "x.csv: is text; shardc-data tokenize makes token ids of it, and "
+              "numpy.save an array of a table of numbers");
   SourceKeys keys = raw();
   keys.ignore = 3;
   keys.given = {"dtype", "ignore"};
