@@ -73,6 +73,8 @@ struct NNAttachLoss : impl::NNAttachLossBase<NNAttachLoss> {
 
 private:
   LogicalResult attach(func::FuncOp function);
+  // Says which --loss could be meant.
+  LogicalResult noOwnLoss(Signature &signature);
   static bool isScalar(Value value);
   static RankedTensorType scalarLike(Value value) {
     return RankedTensorType::get({}, raise::typeOf(value).getElementType());
@@ -128,17 +130,28 @@ void NNAttachLoss::runOnOperation() {
     signalPassFailure();
 }
 
+LogicalResult NNAttachLoss::noOwnLoss(Signature &signature) {
+  std::string names = joinNames(signature.outputNames());
+  for (auto [name, value] : llvm::zip_equal(
+           signature.outputNames(), signature.terminator()->getOperands()))
+    if (isScalar(value))
+      return emitError(getOperation().getLoc())
+             << "the model has several outputs (" << names
+             << "), and which is the loss is not said; say --loss output:"
+             << name;
+  return emitError(getOperation().getLoc())
+         << "the model has no loss of its own (outputs: " << names
+         << "); say --loss cross-entropy:logits=NAME,labels=NAME, "
+            "--loss mse:output=NAME,target=NAME or --loss output:NAME";
+}
+
 LogicalResult NNAttachLoss::attach(func::FuncOp function) {
   Signature signature{function};
   std::string text = loss;
   if (text.empty()) {
     if (function.getNumResults() != 1 ||
         !isScalar(signature.terminator()->getOperand(0)))
-      return emitError(getOperation().getLoc())
-             << "the model has no loss of its own (outputs: "
-             << joinNames(signature.outputNames())
-             << "); say --loss cross-entropy:logits=NAME,labels=NAME, "
-                "--loss mse:output=NAME,target=NAME or --loss output:NAME";
+      return noOwnLoss(signature);
     text = "output:" + signature.outputName(0);
   }
   llvm::Expected<LossOption> option = LossOption::parse(text);
@@ -278,6 +291,15 @@ FailureOr<Value> NNAttachLoss::attachCrossEntropy(Signature &signature,
     return emitError(getOperation().getLoc())
            << "--loss: expects logits '" << option.output
            << "' to have at least 2 dims, got " << logits.getType();
+  if (shape.back() < 2)
+    return emitError(getOperation().getLoc())
+           << "--loss: expects logits '" << option.output
+           << "' to have a last dim of 2 classes or more, got "
+           << logits.getType()
+           << ": a cross entropy of one class is always 0; for a regression "
+              "say "
+              "--loss mse:output="
+           << option.output << ",target=NAME";
   auto rows = shape.drop_back();
   if (option.shift > 0 && (rows.size() < 2 || option.shift >= rows.back()))
     return emitError(getOperation().getLoc())

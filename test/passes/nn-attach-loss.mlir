@@ -17,6 +17,8 @@
 // RUN: shardc-opt %t/computed.mlir -nn-attach-loss 2>%t/warnings | FileCheck %t/computed.mlir
 // RUN: FileCheck %t/computed.mlir --check-prefix=COMPUTED <%t/warnings
 // RUN: not shardc-opt %t/logits.mlir -nn-attach-loss 2>&1 | FileCheck %s --check-prefix=NONE
+// RUN: not shardc-opt %t/two-outputs.mlir -nn-attach-loss 2>&1 | FileCheck %s --check-prefix=WHICH
+// RUN: not shardc-opt %t/one-class.mlir -nn-attach-loss="loss=cross-entropy:logits=logits,labels=labels" 2>&1 | FileCheck %s --check-prefix=ONE-CLASS
 // RUN: not shardc-opt %t/logits.mlir -nn-attach-loss="loss=cross-entropy:logits=logit,labels=labels" 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // RUN: not shardc-opt %t/logits.mlir -nn-attach-loss="loss=cross-entropy:logits=logits" 2>&1 | FileCheck %s --check-prefix=MISSING
 // RUN: not shardc-opt %t/logits.mlir -nn-attach-loss="loss=hinge:logits=logits" 2>&1 | FileCheck %s --check-prefix=KIND
@@ -30,6 +32,8 @@
 // OUTPUTS: return %{{.*}}, %{{.*}} : tensor<f32>, tensor<
 // NO-OUTPUT: error: --output-values: no output 'logit'; outputs are logits, hidden
 // NONE: error: the model has no loss of its own (outputs: logits, hidden); say --loss cross-entropy:logits=NAME,labels=NAME
+// WHICH: error: the model has several outputs (energy, logits), and which is the loss is not said; say --loss output:energy
+// ONE-CLASS: error: --loss: expects logits 'logits' to have a last dim of 2 classes or more, got 'tensor<4x1xf32>': a cross entropy of one class is always 0; for a regression say --loss mse:output=logits,target=NAME
 // UNKNOWN: error: --loss: no output 'logit'; outputs are logits, hidden
 // MISSING: error: --loss: cross-entropy needs labels=NAME; accepted are
 // KIND: error: --loss: unknown kind 'hinge'; accepted are
@@ -189,4 +193,14 @@ func.func @model(%x: tensor<2x5xf32> {nn.name = "x", nn.role = "input"}, %y: ten
   %scale = nn.reciprocal %count : tensor<f32>
   %loss = nn.cross_entropy %x, %l, %scale {ignore_index = 1 : i64, shift = 0 : i64, nn.reduction = "mean"} : (tensor<2x5xf32>, tensor<2xi64>, tensor<f32>) -> tensor<f32>
   return %loss : tensor<f32>
+}
+
+//--- two-outputs.mlir
+func.func @model(%x: tensor<1xf32> {nn.name = "x", nn.role = "input"}, %y: tensor<4x3xf32> {nn.name = "y", nn.role = "input"}) -> (tensor<1xf32> {nn.name = "energy"}, tensor<4x3xf32> {nn.name = "logits"}) {
+  return %x, %y : tensor<1xf32>, tensor<4x3xf32>
+}
+
+//--- one-class.mlir
+func.func @model(%x: tensor<4x1xf32> {nn.name = "x", nn.role = "input"}) -> (tensor<4x1xf32> {nn.name = "logits"}) {
+  return %x : tensor<4x1xf32>
 }
