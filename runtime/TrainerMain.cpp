@@ -23,6 +23,7 @@
 #include "runtime/selftest/SelfTest.h"
 #include "runtime/store/Store.h"
 #include "runtime/train/DryRun.h"
+#include "runtime/train/Evaluation.h"
 #include "runtime/train/OpenCheckpoints.h"
 #include "runtime/train/Options.h"
 #include "runtime/train/Report.h"
@@ -236,6 +237,12 @@ void lead(const Start &start, const RunInputs &inputs, Run &run) {
   for (const std::string &warning : checkFrozenValues(run))
     printWarning(warning);
   openOutputs(run);
+  for (const std::string &warning : run.data.leftOutTexts())
+    printWarning(warning);
+  if (run.evalData)
+    if (std::string text = Evaluation::leftOutText(run.plan, *run.evalData);
+        !text.empty())
+      printWarning(text);
   for (const std::string &warning : inputs.resumed.warnings)
     printWarning(warning + "; an older checkpoint is taken");
   print(printableLines(bannerText(run.plan, run.settings)) + "\n");

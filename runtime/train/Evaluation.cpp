@@ -13,29 +13,52 @@ namespace shardc::runtime {
 
 static constexpr std::string_view correctMetric = "correct";
 
+/// Why a batch cannot be filled up with samples that do not count; null: it can.
+static const char *whyWholeBatches(const plan::Plan &plan) {
+  if (plan.loss().kind() == "output")
+    return "a loss that is the graph's own output";
+  if (plan.loss().kind() == "mse" && drawsNumbers(plan))
+    return "mse in a model that draws numbers";
+  return nullptr;
+}
+
+static int64_t globalBatchOf(const plan::Plan &plan) {
+  return batchPerRank(plan) * plan.mesh().ranks();
+}
+
 void Evaluation::check(const plan::Plan &plan, const Dataset &data) {
-  int64_t globalBatch = batchPerRank(plan) * plan.mesh().ranks();
   if (data.samples() == 0)
     fail("--eval-data has no samples");
   data.checkLabels("--eval-data");
-  if (data.samples() % globalBatch == 0)
-    return;
-  if (plan.loss().kind() == "output")
-    fail("--eval-data has ", data.samples(),
-         " samples; a loss that is the graph's own output needs whole batches "
-         "of ",
-         globalBatch);
-  if (plan.loss().kind() == "mse" && drawsNumbers(plan))
-    fail("--eval-data has ", data.samples(),
-         " samples; mse in a model that draws numbers needs whole batches of ",
-         globalBatch);
+  if (const char *why = whyWholeBatches(plan);
+      why && data.samples() < globalBatchOf(plan))
+    fail("--eval-data has ", data.samples(), " samples; ", why,
+         " needs a whole batch of ", globalBatchOf(plan));
+}
+
+int64_t Evaluation::countedSamples(const plan::Plan &plan,
+                                   const Dataset &data) {
+  int64_t samples = data.samples();
+  return whyWholeBatches(plan) ? samples - samples % globalBatchOf(plan)
+                               : samples;
+}
+
+std::string Evaluation::leftOutText(const plan::Plan &plan,
+                                    const Dataset &data) {
+  int64_t all = data.samples(), counted = countedSamples(plan, data);
+  return counted == all
+             ? ""
+             : concat("the last ", all - counted, " of the ", all,
+                      " samples of --eval-data are in no evaluation: ",
+                      whyWholeBatches(plan), " needs whole batches of ",
+                      globalBatchOf(plan));
 }
 
 Evaluation::Evaluation(const plan::Plan &plan, const RunSettings &settings,
                        const Dataset &data, Rank &rank)
     : plan(plan), settings(settings), data(data), rank(rank),
       loader(plan, rank), batch(batchPerRank(plan)),
-      globalBatch(batch * plan.mesh().ranks()) {
+      globalBatch(globalBatchOf(plan)), counted(countedSamples(plan, data)) {
   check(plan, data);
 }
 
@@ -62,12 +85,11 @@ int64_t Evaluation::countLabels() {
 }
 
 double Evaluation::normalizationOfAll() const {
-  int64_t samples = data.samples();
-  int64_t batches = (samples + globalBatch - 1) / globalBatch;
+  int64_t batches = (counted + globalBatch - 1) / globalBatch;
   const plan::Loss &loss = plan.loss();
   if (loss.kind() == "mse")
     return 1 / (static_cast<double>(loss.elements()) /
-                static_cast<double>(batch) * static_cast<double>(samples));
+                static_cast<double>(batch) * static_cast<double>(counted));
   if (loss.reduction() == "sum")
     return lossNormalization(plan, 0);
   if (loss.kind() != "cross_entropy")
@@ -124,18 +146,17 @@ double Evaluation::loss() {
     normalization = normalizationOfAll();
   }
   correct = 0;
-  int64_t samples = data.samples();
   double sum = 0;
-  for (int64_t begin = 0; begin < samples; begin += globalBatch)
+  for (int64_t begin = 0; begin < counted; begin += globalBatch)
     sum += run(
         begin,
         [&](int64_t place) {
-          return begin + place < samples ? begin + place : Dataset::padding;
+          return begin + place < counted ? begin + place : Dataset::padding;
         },
         normalization);
   // Padding without labels counts nothing. Where there are none to leave out
   // (mse), it was sample 0: a batch of nothing else says what that added.
-  int64_t padded = (globalBatch - samples % globalBatch) % globalBatch;
+  int64_t padded = (globalBatch - counted % globalBatch) % globalBatch;
   if (padded && plan.loss().kind() == "mse")
     sum -= run(
                0, [](int64_t) { return int64_t{0}; }, normalization) /

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace shardc::runtime {
@@ -33,12 +34,13 @@ bool hasAccuracy(const plan::Plan &plan);
 ///
 /// cross_entropy: the mean or the sum over the valid labels of all samples.
 /// mse: the mean over the elements of all samples. output: the graph's own
-/// value, averaged or added over batches.
+/// value, averaged or added over whole batches: what is left behind them is
+/// predicted, and counts in no loss.
 class Evaluation {
 public:
-  /// Throws an Error where the samples are no whole number of batches and the
-  /// loss is the graph's own, or has no labels to leave out while numbers are
-  /// drawn for every sample.
+  /// Throws an Error where there is no sample, or no whole batch and the loss is
+  /// the graph's own, or has no labels to leave out while numbers are drawn for
+  /// every sample.
   Evaluation(const plan::Plan &plan, const RunSettings &settings,
              const Dataset &data, Rank &rank);
 
@@ -51,6 +53,10 @@ public:
 
   /// The check of the constructor, before ranks exist.
   static void check(const plan::Plan &plan, const Dataset &data);
+  /// How many samples, from the first on, losses are of.
+  static int64_t countedSamples(const plan::Plan &plan, const Dataset &data);
+  /// What the user should know of the others; empty: there are none.
+  static std::string leftOutText(const plan::Plan &plan, const Dataset &data);
 
 private:
   /// The summed loss of the batch whose place i holds sampleAt(i); its numbers
@@ -66,7 +72,7 @@ private:
   const Dataset &data;
   Rank &rank;
   BatchLoader loader;
-  int64_t batch, globalBatch;
+  int64_t batch, globalBatch, counted;
   double normalization = -1; // not yet known
   int64_t allLabels = 0;     // valid ones of all samples
   double correct = 0;        // of this rank, in the evaluation that goes on

@@ -473,7 +473,8 @@ void RankLoop::evaluate(int64_t stepsDone) {
   summary.evalLoss = result.loss;
   summary.perplexity = result.perplexity;
   summary.accuracy = result.accuracy;
-  run.metrics.evaluation({stepsDone, result.loss, run.evalData->samples(),
+  run.metrics.evaluation({stepsDone, result.loss,
+                          Evaluation::countedSamples(plan, *run.evalData),
                           monotonicSeconds() - begin, order.epochs(cursor),
                           result.perplexity, result.accuracy});
 }
