@@ -23,9 +23,9 @@ def _names_of(module):
     return [(names[key], parameters[key]) for key in names]
 
 
-def shown(names):
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more
+def shown(names, most=SHOWN):
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def _values(initializer, folder):

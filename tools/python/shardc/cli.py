@@ -24,12 +24,21 @@ def size(text):
     return name, int(number)
 
 
+def count(text):
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expects a positive number, got '{text}'")
+    return int(text)
+
+
 def export_parser():
     parser = argparse.ArgumentParser(prog="shardc export", description=DESCRIPTION, epilog=SOURCES)
     parser.add_argument("source", metavar="SOURCE")
     parser.add_argument("-o", "--output", metavar="FILE.onnx", default="model.onnx")
     parser.add_argument(
         "--task", choices=tasks.TASKS, help="of a folder [that of the class in its config.json]"
+    )
+    parser.add_argument(
+        "--num-labels", type=count, metavar="N", help="classes of a folder's model [its config's]"
     )
     parser.add_argument(
         "--mask",
@@ -73,7 +82,7 @@ def export(arguments):
     folder = os.path.dirname(os.path.abspath(args.output))
     if not os.path.isdir(folder):
         raise Error(f"there is no folder {folder}")
-    source = open_source(args.source, args.task, args.mask, not args.eval)
+    source = open_source(args.source, args.task, args.mask, not args.eval, args.num_labels)
     for note in source.notes:
         print(f"shardc: warning: {note}", file=sys.stderr)
     made = write(source, args.output, args.exporter, args.opset)

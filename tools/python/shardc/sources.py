@@ -6,7 +6,7 @@ import os
 import re
 import sys
 
-from shardc import tasks
+from shardc import tasks, weights
 from shardc.programs import Error
 
 
@@ -30,22 +30,26 @@ class Source:
     otherwise: object = None
 
 
-def open_source(text, task, mask, trains=True):
-    """`trains`: whether a folder's module is in train mode; a function's is as it is, or not."""
+def open_source(text, task, mask, trains=True, classes=None):
+    """`trains`: whether a folder's module is in train mode; a function's is as it is, or not.
+    `classes`: how many a folder's model tells apart; None: as many as its config says."""
     file, colon, function = text.rpartition(":")
     if colon and file.endswith(".py"):
-        if task:
-            raise Error("--task is for folders of Hugging Face: a function says what its module is")
+        for flag, given in (("--task", task), ("--num-labels", classes)):
+            if given:
+                raise Error(
+                    f"{flag} is for folders of Hugging Face: a function says what its module is"
+                )
         return from_function(file, function, trains)
     if os.path.isdir(text):
-        return from_folder(text, task, mask, trains)
+        return from_folder(text, task, mask, trains, classes)
     raise Error(
         f"'{text}' is neither a folder with a config.json nor FILE.py:FUNCTION; models of a hub are"
         " downloaded first (huggingface-cli download NAME --local-dir FOLDER)"
     )
 
 
-def from_folder(folder, task, mask, trains):
+def from_folder(folder, task, mask, trains, classes=None):
     if not os.path.exists(os.path.join(folder, "config.json")):
         raise Error(f"{folder} has no config.json: it is no folder of Hugging Face")
     try:
@@ -59,7 +63,11 @@ def from_folder(folder, task, mask, trains):
     except (ValueError, OSError, KeyError) as error:
         raise Error(f"{folder}: {_first_line(error)}")
     task = task or tasks.of_config(config, folder)
-    return _of_config(folder, config, task, mask, trains, {})
+    if classes:
+        if not task.endswith("classification"):
+            raise Error(f"--num-labels is for tasks with classes, and {task} has none")
+        config.num_labels = classes
+    return _of_config(folder, config, task, mask, trains, classes, {})
 
 
 # What torch's exporters make nothing of in a model, and transformers has another way for: views of
@@ -68,20 +76,30 @@ EAGER = {"attn_implementation": "eager"}
 EXPERTS = {"experts_implementation": "batched_mm"}
 
 
-def _of_config(folder, config, task, mask, trains, how):
+def _of_config(folder, config, task, mask, trains, classes, how):
     import transformers
 
     auto = getattr(transformers, tasks.TASKS[task].auto)
     if any(hasattr(config, each) for each in ("num_experts", "num_local_experts")):
         how = {**EXPERTS, **how}
-    weights = any(
+    stored = any(
         name.endswith((".safetensors", ".safetensors.index.json", ".bin", ".bin.index.json"))
         for name in os.listdir(folder)
     )
     notes = ()
     try:
-        if weights:
-            module = auto.from_pretrained(folder, local_files_only=True, dtype="float32", **how)
+        if stored:
+            module, info = auto.from_pretrained(
+                folder,
+                config=config,
+                local_files_only=True,
+                dtype="float32",
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,  # which are judged with what is missing
+                **how,
+            )
+            saved = lambda: weights.names_of_saved(config)
+            notes = weights.check(folder, module, info, saved, classes)
         else:
             module = auto.from_config(config, **how).float()
             notes = (f"{folder} has no weights: values are those that transformers draws",)
@@ -98,7 +116,7 @@ def _of_config(folder, config, task, mask, trains, how):
     source = Source(module, inputs, dims, of.outputs, of.loss, of.labels, suggested, notes)
     if "attn_implementation" not in how:
         how = {**how, **EAGER}
-        source.otherwise = lambda: _of_config(folder, config, task, mask, trains, how)
+        source.otherwise = lambda: _of_config(folder, config, task, mask, trains, classes, how)
     return source
 
 
