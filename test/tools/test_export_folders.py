@@ -4,6 +4,7 @@ With ./dev test --torch folders are written and exported, too, with the torch an
 the interpreter that PYTHON names.
 """
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -15,7 +16,7 @@ from tool_test import ROOT
 PACKAGE = os.path.join(ROOT, "tools", "python")
 sys.path.insert(0, PACKAGE)
 
-from shardc import Error, sources, weights  # noqa: E402
+from shardc import Error, sources, tasks, weights  # noqa: E402
 
 BODY = ["embed.weight", "layer.0.weight", "layer.0.bias"]
 # Writes FOLDER/NAME with the tensors of another folder, renamed or without some.
@@ -45,6 +46,9 @@ def variant(name, of, change):
 bert("BertModel", "body")
 bert("BertForMaskedLM", "masked")
 bert("BertForSequenceClassification", "classes", num_labels=3)
+bert("BertForSequenceClassification", "number", num_labels=1)
+bert("BertForSequenceClassification", "several", num_labels=3,
+     problem_type="multi_label_classification")
 variant("wrapped", "classes", lambda values: {"module." + k: v for k, v in values.items()})
 variant("m-body", "body", lambda values: {"m." + k: v for k, v in values.items()})
 variant("cut", "masked", lambda values: {k: v for k, v in values.items() if ".layer.1." not in k})
@@ -125,6 +129,29 @@ class Weights(unittest.TestCase):
             sources.open_source("model.py:make", None, None, classes=3)
 
 
+class Tasks(unittest.TestCase):
+    """What a config makes of its task."""
+
+    def of_problem(self, name, problem, classes):
+        config = types.SimpleNamespace(problem_type=problem, num_labels=classes)
+        return tasks.of_problem(tasks.TASKS[name], config)
+
+    def test_losses_by_problem(self):
+        for name in ("classification", "image-classification"):
+            for problem, classes in ((None, 3), ("single_label_classification", 1)):
+                self.assertEqual(self.of_problem(name, problem, classes), tasks.TASKS[name])
+            for problem, classes in ((None, 1), ("regression", 3)):
+                made = self.of_problem(name, problem, classes)
+                self.assertEqual(made.loss, "mse:output=logits,target=labels")
+                self.assertEqual(made.labels, ("labels",))
+            made = self.of_problem(name, "multi_label_classification", 3)
+            self.assertEqual((made.loss, made.labels), ("output:loss", ()))
+            self.assertEqual(made.outputs, ("loss", "logits"))
+            self.assertEqual([*made.inputs], [*tasks.TASKS[name].inputs, "labels"])
+        for name in ("token-classification", "audio-classification", "causal-lm"):
+            self.assertEqual(self.of_problem(name, "regression", 1), tasks.TASKS[name])
+
+
 @unittest.skipUnless(
     os.environ.get("SHARDC_TEST_TORCH"), "exports from PyTorch: ./dev test --torch"
 )
@@ -183,6 +210,18 @@ class Folders(unittest.TestCase):
             for line, part in zip(lines, wanted):
                 self.assertRegex(line, "^shardc: warning: ")
                 self.assertIn(part, line)
+
+    def test_printed_losses(self):
+        for name, loss, data in (
+            ("number", "mse:output=logits,target=labels", "attention_mask labels"),
+            ("several", "output:loss", "attention_mask labels"),
+        ):
+            with self.subTest(name):
+                code, lines, printed = self.export(name, "-o", f"{name}.onnx")
+                self.assertEqual((code, lines), (0, []))
+                self.assertIn(f"--loss {loss} ", printed)
+                wanted = ["input_ids", *data.split()]
+                self.assertEqual(re.findall(r"--data (\w+)=", printed), wanted)
 
     def test_classes_are_of_tasks_that_have_some(self):
         line = self.assert_refused("masked", "--num-labels", "4")

@@ -107,8 +107,8 @@ def _of_config(folder, config, task, mask, trains, classes, how):
         raise Error(f"{folder}: {_first_line(error)}")
     module.config.use_cache = False
     module.train(trains)
-    inputs, dims = tasks.example(task, module.config, mask)
-    of = tasks.TASKS[task]
+    of = tasks.of_problem(tasks.TASKS[task], module.config)
+    inputs, dims = tasks.example(of, module.config, mask)
     most = getattr(module.config, "max_position_embeddings", None) or LENGTH
     lengths = {name: min(LENGTH, most) for name in (tasks.SEQUENCE, tasks.TARGET)}
     used = {dim for axes in dims.values() for dim in axes.values()}

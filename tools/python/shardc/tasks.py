@@ -15,7 +15,8 @@ class Task:
     inputs: dict  # {name: (kind, dims)}
     outputs: tuple
     loss: str  # shardc's flag
-    labels: tuple = ("labels",)
+    labels: tuple = ("labels",)  # names of what the loss reads beside the graph
+    by_problem: bool = False  # whether config.json's problem_type says which loss it is
 
 
 IDS = ("ids", (BATCH, SEQUENCE))
@@ -43,6 +44,7 @@ TASKS = {
         {"input_ids": IDS, "attention_mask": MASK},
         ("logits",),
         CLASSES,
+        by_problem=True,
     ),
     "token-classification": Task(
         "AutoModelForTokenClassification",
@@ -51,7 +53,11 @@ TASKS = {
         CLASSES,
     ),
     "image-classification": Task(
-        "AutoModelForImageClassification", {"pixel_values": ("image", ())}, ("logits",), CLASSES
+        "AutoModelForImageClassification",
+        {"pixel_values": ("image", ())},
+        ("logits",),
+        CLASSES,
+        by_problem=True,
     ),
     "audio-classification": Task(
         "AutoModelForAudioClassification", {"input_values": ("sound", ())}, ("logits",), CLASSES
@@ -90,17 +96,36 @@ def of_config(config, folder):
     raise Error(f"{folder}: what is it trained for? {said}; give --task {'|'.join(TASKS)}")
 
 
+def of_problem(task, config):
+    """The task, with the loss of the config's problem_type as transformers reads it: labels of more
+    than one class are numbers there, and their loss is the graph's own."""
+    problem = config.problem_type or ("regression" if config.num_labels == 1 else None)
+    if task.by_problem and problem == "regression":
+        return dataclasses.replace(task, loss="mse:output=logits,target=labels")
+    if task.by_problem and problem == "multi_label_classification":
+        return dataclasses.replace(
+            task,
+            inputs={**task.inputs, "labels": ("classes", ())},
+            outputs=("loss", *task.outputs),
+            loss="output:loss",
+            labels=(),
+        )
+    return task
+
+
 def image_shape(config):
     side = getattr(config, "image_size", None) or 224
     height, width = side if isinstance(side, (list, tuple)) else (side, side)
     return getattr(config, "num_channels", 3), height, width
 
 
-# Of a sample that is no sequence of ids: an image, a second of sound, a spectrogram.
+# Of a sample that is no sequence of ids: an image, a second of sound, a spectrogram, how far it is
+# of each class.
 SHAPES = {
     "image": image_shape,
     "sound": lambda config: (16000,),
     "features": lambda config: (config.num_mel_bins, 2 * config.max_source_positions),
+    "classes": lambda config: (config.num_labels,),
 }
 
 
@@ -111,7 +136,7 @@ def example(task, config, mask):
     draw = torch.Generator().manual_seed(1)
     inputs, dims = {}, {}
     text = getattr(config, "get_text_config", lambda: config)()
-    for name, (kind, axes) in TASKS[task].inputs.items():
+    for name, (kind, axes) in task.inputs.items():
         if kind == "mask" and mask is False:
             continue
         shape = [SIZES[axis] for axis in axes]
