@@ -49,6 +49,8 @@ bert("BertForSequenceClassification", "classes", num_labels=3)
 bert("BertForSequenceClassification", "number", num_labels=1)
 bert("BertForSequenceClassification", "several", num_labels=3,
      problem_type="multi_label_classification")
+bert("BertForQuestionAnswering", "answers")
+bert("BertForMultipleChoice", "choices")
 variant("wrapped", "classes", lambda values: {"module." + k: v for k, v in values.items()})
 variant("m-body", "body", lambda values: {"m." + k: v for k, v in values.items()})
 variant("cut", "masked", lambda values: {k: v for k, v in values.items() if ".layer.1." not in k})
@@ -151,6 +153,15 @@ class Tasks(unittest.TestCase):
         for name in ("token-classification", "audio-classification", "causal-lm"):
             self.assertEqual(self.of_problem(name, "regression", 1), tasks.TASKS[name])
 
+    def test_tasks_by_class(self):
+        for name, wanted in (
+            ("BertForQuestionAnswering", "question-answering"),
+            ("XLNetForQuestionAnsweringSimple", "question-answering"),
+            ("RobertaForMultipleChoice", "multiple-choice"),
+        ):
+            config = types.SimpleNamespace(architectures=[name])
+            self.assertEqual(tasks.of_config(config, "there"), wanted)
+
 
 @unittest.skipUnless(
     os.environ.get("SHARDC_TEST_TORCH"), "exports from PyTorch: ./dev test --torch"
@@ -215,6 +226,8 @@ class Folders(unittest.TestCase):
         for name, loss, data in (
             ("number", "mse:output=logits,target=labels", "attention_mask labels"),
             ("several", "output:loss", "attention_mask labels"),
+            ("answers", "output:loss", "attention_mask start_positions end_positions"),
+            ("choices", "cross-entropy:logits=logits,labels=labels", "attention_mask labels"),
         ):
             with self.subTest(name):
                 code, lines, printed = self.export(name, "-o", f"{name}.onnx")

@@ -1,6 +1,6 @@
-"""Live against PyTorch (./dev test --torch): what transformers has a loss of its own for, numbers
-and several labels, exported by `shardc export` and trained beside that loss in float64
-(architectures/own_losses.py)."""
+"""Live against PyTorch (./dev test --torch): what transformers has a loss of its own for, numbers,
+several labels, answers and choices, exported by `shardc export` and trained beside that loss in
+float64 (architectures/own_losses.py)."""
 import json
 import os
 import subprocess
@@ -18,6 +18,9 @@ CASES = (
     "numbers of images",
     "several labels",
     "several labels of images",
+    "answers",
+    "answers by DistilBERT",
+    "choices",
 )
 
 

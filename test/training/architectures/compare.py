@@ -195,7 +195,7 @@ def run(words):
 def dims_of(source, batch):
     used = {dim for axes in source.dims.values() for dim in axes.values()}
     sizes = {tasks.BATCH: batch, tasks.SEQUENCE: zoo.LENGTH, tasks.TARGET: zoo.TARGET}
-    sizes[tasks.SEQUENCE + "2"] = zoo.TARGET
+    sizes.update({tasks.SEQUENCE + "2": zoo.TARGET, tasks.CHOICES: zoo.CHOICES})
     return {name: sizes[name] for name in used}
 
 

@@ -19,6 +19,8 @@ from shardc.export import export
 from torch_exports import everything_in_float64
 
 BERT = dict(**zoo.TEXT, **zoo.DRY)
+DISTIL = dict(vocab_size=zoo.VOCABULARY, dim=32, hidden_dim=48, n_layers=2, n_heads=4)
+DISTIL_DRY = dict(dropout=0.0, attention_dropout=0.0, qa_dropout=0.0)
 VIT = dict(**zoo.PICTURES, **zoo.DRY)
 SEVERAL, NUMBERS = "multi_label_classification", "regression"
 # fmt: off
@@ -32,6 +34,10 @@ CASES = {
                        dict(num_labels=4, problem_type=SEVERAL, **BERT)),
     "several labels of images": ("ViTForImageClassification", "ViTConfig",
                                  dict(num_labels=4, problem_type=SEVERAL, **VIT)),
+    "answers": ("BertForQuestionAnswering", "BertConfig", BERT),
+    "answers by DistilBERT": ("DistilBertForQuestionAnswering", "DistilBertConfig",
+                              dict(**DISTIL, **DISTIL_DRY)),
+    "choices": ("BertForMultipleChoice", "BertConfig", BERT),
 }
 # fmt: on
 
@@ -57,14 +63,20 @@ def data_of(source):
         if key.endswith("mask"):
             data[key] = np.ones(shape, np.int64)
             data[key][1::2, ..., -4:] = 0
+        elif key.endswith("positions"):  # one is behind the sequence, and does not count
+            data[key] = draw.integers(0, zoo.LENGTH, shape)
         elif key == "labels":
             data[key] = draw.integers(0, 2, shape).astype(np.float32)
         elif tensor.is_floating_point():
             data[key] = draw.standard_normal(shape).astype(np.float32)
         else:
             data[key] = draw.integers(3, zoo.VOCABULARY, shape)
+    if "start_positions" in data:
+        data["start_positions"][1] = zoo.LENGTH + 3
     if source.loss.startswith("mse"):
         data["labels"] = draw.standard_normal((zoo.BATCH, classes)).astype(np.float32)
+    elif "labels" not in data and source.labels:
+        data["labels"] = draw.integers(0, zoo.CHOICES, zoo.BATCH)
     return data
 
 

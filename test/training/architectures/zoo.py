@@ -6,7 +6,7 @@ import numpy as np
 
 import zoo_modules
 
-BATCH, LENGTH, TARGET, VOCABULARY, CLASSES = 4, 16, 12, 97, 5
+BATCH, LENGTH, TARGET, VOCABULARY, CLASSES, CHOICES = 4, 16, 12, 97, 5, 3
 STEPS = 20
 
 TEXT = dict(

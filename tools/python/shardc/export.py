@@ -93,14 +93,19 @@ def _quiet():
 
 
 @contextlib.contextmanager
-def _as_forward(module, inputs, outputs):
+def _as_forward(source, outputs):
     """The module with a forward that takes these inputs alone and gives tensors: its class for a
     while, so that no parameter gets another name."""
-    base, names = type(module), list(inputs)
+    module = source.module
+    base, names = type(module), list(source.inputs)
+    takes = inspect.signature(source.loss_of).parameters if source.loss_of else {}
 
     def forward(self, *positional, **given):
         given.update(zip(names, positional))  # as the older exporter calls it
+        labels = {name: given.pop(name) for name in names if name in takes}
         result = base.forward(self, **given)
+        if source.loss_of:
+            result["loss"] = source.loss_of(result, **labels)
         if isinstance(result, tuple) and not outputs:
             return result
         if outputs and not _is_tensor(result) and not isinstance(result, (tuple, list)):
@@ -308,7 +313,7 @@ def _export(source, path, exporter, opset):
     with tempfile.TemporaryDirectory(dir=os.path.dirname(os.path.abspath(path))) as folder:
         made = os.path.join(folder, os.path.basename(path))
         try:
-            with _quiet(), _as_forward(source.module, source.inputs, outputs):
+            with _quiet(), _as_forward(source, outputs):
                 program = EXPORTERS[exporter](source, outputs, made, opset)
         except Error:
             raise

@@ -10,8 +10,8 @@ from shardc import tasks, weights
 from shardc.programs import Error
 
 
-# What a first run is compiled for: samples of a rank, and tokens of each.
-SAMPLES, LENGTH = 4, 128
+# What a first run is compiled for: samples of a rank, tokens of each, and choices.
+SAMPLES, LENGTH, CHOICES = 4, 128, 4
 
 
 @dataclasses.dataclass
@@ -26,6 +26,8 @@ class Source:
     labels: tuple = ()  # names of what the loss reads beside the graph
     sizes: dict = dataclasses.field(default_factory=dict)  # of dims, to compile it with
     notes: tuple = ()
+    # (what forward gives, inputs that are not forward's) -> loss; None: forward gives its own.
+    loss_of: object = None
     # The same in another way, where a first one cannot be exported; None: there is none.
     otherwise: object = None
 
@@ -111,9 +113,11 @@ def _of_config(folder, config, task, mask, trains, classes, how):
     inputs, dims = tasks.example(of, module.config, mask)
     most = getattr(module.config, "max_position_embeddings", None) or LENGTH
     lengths = {name: min(LENGTH, most) for name in (tasks.SEQUENCE, tasks.TARGET)}
+    sizes = {tasks.BATCH: SAMPLES, tasks.CHOICES: CHOICES, **lengths}
     used = {dim for axes in dims.values() for dim in axes.values()}
-    suggested = {n: s for n, s in {tasks.BATCH: SAMPLES, **lengths}.items() if n in used}
+    suggested = {n: s for n, s in sizes.items() if n in used}
     source = Source(module, inputs, dims, of.outputs, of.loss, of.labels, suggested, notes)
+    source.loss_of = of.loss_of
     if "attn_implementation" not in how:
         how = {**how, **EAGER}
         source.otherwise = lambda: _of_config(folder, config, task, mask, trains, classes, how)

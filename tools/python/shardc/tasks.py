@@ -4,9 +4,9 @@ import re
 
 from shardc.programs import Error
 
-BATCH, SEQUENCE, TARGET = "batch", "sequence", "target"
+BATCH, SEQUENCE, TARGET, CHOICES = "batch", "sequence", "target", "choices"
 # Of the example that is traced; sizes that no config has by chance, so that none is taken for one.
-SIZES = {BATCH: 3, SEQUENCE: 18, TARGET: 14}
+SIZES = {BATCH: 3, SEQUENCE: 18, TARGET: 14, CHOICES: 7}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,6 +17,24 @@ class Task:
     loss: str  # shardc's flag
     labels: tuple = ("labels",)  # names of what the loss reads beside the graph
     by_problem: bool = False  # whether config.json's problem_type says which loss it is
+    # (what forward gives, inputs that are labels) -> loss, in place of the model's own.
+    loss_of: object = None
+
+
+def loss_of_answers(result, start_positions, end_positions):
+    """The mean of the cross entropies of begin and end. Transformers ignores positions behind the
+    sequence by its length, which is a dim here, and no attribute of a node can be one."""
+    import torch
+
+    losses = []
+    for logits, positions in (
+        (result.start_logits, start_positions),
+        (result.end_logits, end_positions),
+    ):
+        positions = positions.clamp(min=0)
+        labels = torch.where(positions < logits.shape[1], positions, -100)
+        losses.append(torch.nn.functional.cross_entropy(logits, labels, ignore_index=-100))
+    return sum(losses) / 2
 
 
 IDS = ("ids", (BATCH, SEQUENCE))
@@ -52,6 +70,28 @@ TASKS = {
         ("logits",),
         CLASSES,
     ),
+    "question-answering": Task(
+        "AutoModelForQuestionAnswering",
+        {
+            "input_ids": IDS,
+            "attention_mask": MASK,
+            "start_positions": ("position", (BATCH,)),
+            "end_positions": ("position", (BATCH,)),
+        },
+        ("loss", "start_logits", "end_logits"),
+        "output:loss",
+        labels=(),
+        loss_of=loss_of_answers,
+    ),
+    "multiple-choice": Task(
+        "AutoModelForMultipleChoice",
+        {
+            "input_ids": ("ids", (BATCH, CHOICES, SEQUENCE)),
+            "attention_mask": ("mask", (BATCH, CHOICES, SEQUENCE)),
+        },
+        ("logits",),
+        CLASSES,
+    ),
     "image-classification": Task(
         "AutoModelForImageClassification",
         {"pixel_values": ("image", ())},
@@ -81,6 +121,8 @@ CLASS_NAMES = (
     ("ForConditionalGeneration|MTModel$|ForSeq2SeqLM", "seq2seq-lm"),
     ("ForSequenceClassification", "classification"),
     ("ForTokenClassification", "token-classification"),
+    ("ForQuestionAnswering", "question-answering"),
+    ("ForMultipleChoice", "multiple-choice"),
     ("ForImageClassification", "image-classification"),
 )
 
@@ -144,6 +186,8 @@ def example(task, config, mask):
             inputs[name] = torch.randint(text.vocab_size, shape, generator=draw)
         elif kind == "mask":
             inputs[name] = torch.ones(shape, dtype=torch.int64)
+        elif kind == "position":
+            inputs[name] = torch.randint(SIZES[SEQUENCE], shape, generator=draw)
         else:
             shape = (SIZES[BATCH], *SHAPES[kind](config))
             inputs[name] = torch.randn(shape, generator=draw)
