@@ -113,8 +113,8 @@ module = torch.nn.Sequential(torch.nn.Linear(6, 16), torch.nn.Tanh(), torch.nn.L
 module[0].bias.requires_grad_(False)
 other = copy.deepcopy(module)
 x, y = torch.randn(12, 6), torch.randint(3, (12,))
-loss = "cross-entropy:logits=scores,labels=labels"
-trainer = shardc.compile(module, x[:2], mesh=2, outputs=["scores"], loss=loss, quiet=True)
+loss = "cross-entropy:logits=logits,labels=labels"
+trainer = shardc.compile(module, x[:2], mesh=2, loss=loss, quiet=True)
 try:
     trainer.load_into(module)
 except shardc.Error as error:

@@ -180,11 +180,13 @@ def _with_gradients(source):
 
 
 def _outputs(source):
-    """The names of what forward gives."""
+    """The names of what forward gives; a tensor alone is called what the loss calls it."""
     if source.outputs:
         return list(source.outputs)
     with _no_change(source.module):
-        return list(_named(source.module(**source.inputs)))
+        result = source.module(**source.inputs)
+    read = re.findall(r"\b(?:logits|output)[=:]([^,]+)", source.loss or "")
+    return read if _is_tensor(result) and len(read) == 1 else list(_named(result))
 
 
 @contextlib.contextmanager
