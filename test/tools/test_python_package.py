@@ -265,6 +265,7 @@ class Wheel(unittest.TestCase):
         ):
             self.assertIn(wanted, said)
         self.assertEqual(len(errors), 4)
+        self.assertNotIn("error: ", done.stdout + done.stderr)  # but in exceptions
 
 
 @unittest.skipUnless(

@@ -27,19 +27,19 @@ def _flags(options):
 
 
 def _run(words, quiet):
-    """Shows what a program prints; an Error with its own where it fails."""
+    """Shows what a program prints, but for its error, which is the text of the Error."""
     process = subprocess.Popen(
         words, stdout=subprocess.DEVNULL if quiet else None, stderr=subprocess.PIPE, text=True
     )
-    said = []
+    error, last = None, "it does not say why"
     for line in process.stderr:
-        said.append(line.rstrip())
-        if not quiet:
+        last = line.rstrip()
+        if error is None and ": error: " in line:
+            error = re.sub(r"^\S+: error: ", "", last)
+        elif not quiet:
             print(line, end="", flush=True)
     if process.wait():
-        errors = [re.sub(r"^\S+: error: ", "", line) for line in said if ": error: " in line]
-        last = said[-1] if said else "it does not say why"
-        raise Error(errors[0] if errors else f"{words[0]} ends with {process.returncode}: {last}")
+        raise Error(error or f"{words[0]} ends with {process.returncode}: {last}")
 
 
 def compile(model, inputs=None, *, mesh=1, output=None, dim=None, quiet=False, **flags):
