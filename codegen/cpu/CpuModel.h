@@ -3,7 +3,7 @@
 #ifndef SHARDC_CODEGEN_CPU_CPUMODEL_H
 #define SHARDC_CODEGEN_CPU_CPUMODEL_H
 
-#include "codegen/cpu/EmitKernel.h"
+#include "codegen/cpu/EmitCpuKernel.h"
 
 #include "llvm/Support/Error.h"
 #include "llvm/Target/TargetMachine.h"

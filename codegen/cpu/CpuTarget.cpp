@@ -1,7 +1,7 @@
 // Kernels for the CPU are compiled while the plan is made.
 #include "codegen/cpu/CpuTarget.h"
 
-#include "codegen/cpu/CompileKernels.h"
+#include "codegen/cpu/CompileCpuKernels.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -49,7 +49,7 @@ private:
   int64_t workers;
 };
 
-/// Runs compileKernels on threads of its own: kernels do not depend on what
+/// Runs compileCpuKernels on threads of its own: kernels do not depend on what
 /// becomes of the rest.
 class CpuCompilation final : public KernelCompilation {
 public:

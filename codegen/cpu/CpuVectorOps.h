@@ -4,7 +4,7 @@
 #ifndef SHARDC_CODEGEN_CPU_CPUVECTOROPS_H
 #define SHARDC_CODEGEN_CPU_CPUVECTOROPS_H
 
-#include "codegen/cpu/EmitKernel.h"
+#include "codegen/cpu/EmitCpuKernel.h"
 #include "codegen/cpu/HalfConversions.h"
 #include "codegen/kernels/VectorOps.h"
 

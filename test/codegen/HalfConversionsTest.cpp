@@ -1,7 +1,7 @@
 // Conversion of 16-bit floats in compiled kernels: every bit pattern, every
 // place where rounding changes, on CPUs with and without instructions for it,
 // and never by a function of a runtime library.
-#include "codegen/cpu/CompileKernels.h"
+#include "codegen/cpu/CompileCpuKernels.h"
 #include "test/lib/LoadedKernels.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -92,7 +92,7 @@ struct HalfConversions : testing::Test {
     EXPECT_TRUE(module);
     cpu::CpuOptions options;
     options.cpu = cpu;
-    auto compiled = cpu::compileKernels(*module, options);
+    auto compiled = cpu::compileCpuKernels(*module, options);
     if (!compiled) {
       ADD_FAILURE() << llvm::toString(compiled.takeError());
       return {};

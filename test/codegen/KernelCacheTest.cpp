@@ -1,7 +1,7 @@
 // The folder of compiled kernels: what is found is what was stored under the
 // same key, or nothing; and keys tell apart what compiles to different code.
 #include "codegen/kernels/KernelCache.h"
-#include "codegen/cpu/CompileKernels.h"
+#include "codegen/cpu/CompileCpuKernels.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -145,12 +145,12 @@ TEST_F(KernelCacheTest, OpensFoldersAlone) {
 
 TEST_F(KernelCacheTest, CompilesWhereNothingCanBeKept) {
   auto module = parse(doubled);
-  auto plain = llvm::cantFail(cpu::compileKernels(*module, {}));
+  auto plain = llvm::cantFail(cpu::compileCpuKernels(*module, {}));
   EXPECT_EQ(plain.warning, "");
   cpu::CpuOptions options;
   options.cache = cache;
   llvm::sys::fs::remove_directories(folder);
-  auto compiled = llvm::cantFail(cpu::compileKernels(*module, options));
+  auto compiled = llvm::cantFail(cpu::compileCpuKernels(*module, options));
   EXPECT_EQ(compiled.sharedObject, plain.sharedObject);
   EXPECT_TRUE(
       llvm::StringRef(compiled.warning)
@@ -162,8 +162,8 @@ TEST_F(KernelCacheTest, GivesTheSameObjectAgain) {
   auto module = parse(doubled);
   cpu::CpuOptions options;
   options.cache = cache;
-  auto first = llvm::cantFail(cpu::compileKernels(*module, options));
-  auto second = llvm::cantFail(cpu::compileKernels(*module, options));
+  auto first = llvm::cantFail(cpu::compileCpuKernels(*module, options));
+  auto second = llvm::cantFail(cpu::compileCpuKernels(*module, options));
   EXPECT_EQ(first.warning, "");
   EXPECT_EQ(second.sharedObject, first.sharedObject);
   ASSERT_EQ(second.kernels.size(), 1u);

@@ -3,7 +3,7 @@
 
 #include "LoadedKernels.h"
 #include "LowerForHost.h"
-#include "codegen/cpu/CompileKernels.h"
+#include "codegen/cpu/CompileCpuKernels.h"
 #include "codegen/cpu/LinkObjects.h"
 #include "test/emulated-cuda/ptx/Blocks.h"
 #include "test/emulated-cuda/ptx/HostCode.h"

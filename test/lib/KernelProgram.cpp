@@ -2,7 +2,7 @@
 #include "KernelProgram.h"
 
 #include "codegen/Passes.h"
-#include "codegen/cpu/CompileKernels.h"
+#include "codegen/cpu/CompileCpuKernels.h"
 #include "codegen/gpu/CompileGpuKernels.h"
 
 #include "mlir/IR/Verifier.h"
@@ -33,7 +33,7 @@ KernelProgram::compile(ModuleOp module, const KernelSettings &settings) {
 llvm::Error KernelProgram::compileForHost(const KernelSettings &settings) {
   cpu::CpuOptions options;
   options.cpu = settings.cpu;
-  llvm::Expected<cpu::CompiledObject> compiled = cpu::compileKernels(
+  llvm::Expected<cpu::CompiledObject> compiled = cpu::compileCpuKernels(
       outlined().lookupSymbol<ModuleOp>("kernels"), options);
   if (!compiled)
     return compiled.takeError();

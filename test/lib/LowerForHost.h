@@ -4,7 +4,7 @@
 
 #include "EmulatedThread.h"
 
-#include "codegen/cpu/EmitKernel.h"
+#include "codegen/cpu/EmitCpuKernel.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/BuiltinOps.h"

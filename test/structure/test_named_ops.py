@@ -36,7 +36,7 @@ OPS_THAT_PASSES_NAME = {
     # Two of the moves say by themselves how far apart samples are behind them.
     "passes/analyses/SampleStrides.cpp": 2,
     # A gradient may be made before it is reshaped.
-    "passes/fsdp/Reductions.cpp": 1,
+    "passes/shard/Reductions.cpp": 1,
     # A head that is one op with its loss is the product that it was; of a table that only lookups
     # read, rows may travel.
     "passes/units/UnitModel.cpp": 2,

@@ -37,6 +37,7 @@ ROOMS = {
         "analyses": {"options"},
         "units": {"options", "analyses"},
         "fsdp": {"units"},
+        "shard": {"units", "fsdp"},
         "verify": {"analyses", "fsdp"},
         "report": {"analyses", "fsdp"},
     },

@@ -1,8 +1,8 @@
 // What a step does when its gradients are reduced: of fsdp-shard.
-#include "passes/fsdp/FinishStep.h"
+#include "passes/shard/FinishStep.h"
 
-#include "passes/fsdp/MatrixFormulas.h"
-#include "passes/fsdp/MatrixSteps.h"
+#include "passes/shard/MatrixFormulas.h"
+#include "passes/shard/MatrixSteps.h"
 #include "runtime/device/Optimizers.h"
 
 using namespace mlir;

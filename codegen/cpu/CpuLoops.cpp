@@ -1,6 +1,6 @@
 // What the loop nests of a CPU share, and the loops over flat tensors and rows.
 // Columns are in KernelColumns.cpp.
-#include "codegen/cpu/KernelLoops.h"
+#include "codegen/cpu/CpuLoops.h"
 
 #include "frontend/nn/support/ElementBytes.h"
 
@@ -27,22 +27,22 @@ constexpr int64_t mostRowBufferBytes = 512 * 1024;
 // again.
 constexpr int64_t keptCost = 6;
 
-KernelLoops::KernelLoops(OpBuilder &builder, VectorOps &vectors,
-                         ElementEmitter &elements, const LoopNest &nest,
-                         ArrayRef<SmallVector<Combiner>> combiners,
-                         ArrayRef<Value> outputs, int64_t lanes)
+CpuLoops::CpuLoops(OpBuilder &builder, VectorOps &vectors,
+                   ElementEmitter &elements, const LoopNest &nest,
+                   ArrayRef<SmallVector<Combiner>> combiners,
+                   ArrayRef<Value> outputs, int64_t lanes)
     : builder(builder), vectors(vectors), elements(elements), nest(nest),
       combiners(combiners), sums(builder, vectors, elements, nest, combiners),
       outputs(outputs.begin(), outputs.end()), lanes(lanes),
       loc(nest.outputs.front().getLoc()) {}
 
-FailureOr<int64_t> KernelLoops::emit(Value begin, Value end) {
+FailureOr<int64_t> CpuLoops::emit(Value begin, Value end) {
   if (nest.kind == LoopNest::Kind::Columns)
     return emitColumns(begin, end);
   return nest.flat ? emitFlat(begin, end) : emitRows(begin, end);
 }
 
-LogicalResult KernelLoops::forLoop(
+LogicalResult CpuLoops::forLoop(
     Value from, Value to, int64_t step, Accumulators &accumulators,
     llvm::function_ref<LogicalResult(Operation *, Value, Accumulators &)>
         body) {
@@ -50,7 +50,7 @@ LogicalResult KernelLoops::forLoop(
                           body);
 }
 
-Value KernelLoops::fixedMask(int64_t count) {
+Value CpuLoops::fixedMask(int64_t count) {
   if (lanes == 1)
     return {};
   SmallVector<bool> exists(lanes);
@@ -61,7 +61,7 @@ Value KernelLoops::fixedMask(int64_t count) {
       builder, loc, DenseElementsAttr::get(type, ArrayRef<bool>(exists)));
 }
 
-Value KernelLoops::laneMask(Value lane, Value end) {
+Value CpuLoops::laneMask(Value lane, Value end) {
   if (lanes == 1)
     return {};
   // 32 bits are enough for the lanes that are left, cut to what a vector can
@@ -78,9 +78,10 @@ Value KernelLoops::laneMask(Value lane, Value end) {
                                lanesOfVector, vectors.broadcast(loc, left));
 }
 
-LogicalResult KernelLoops::forLanes(
-    Value begin, Value end, std::optional<std::pair<int64_t, int64_t>> known,
-    unsigned unroll, Accumulators &accumulators, LaneBody body) {
+LogicalResult
+CpuLoops::forLanes(Value begin, Value end,
+                   std::optional<std::pair<int64_t, int64_t>> known,
+                   unsigned unroll, Accumulators &accumulators, LaneBody body) {
   int64_t group = lanes * unroll;
   const LoopExtents &extents = elements.loopExtents();
   int64_t segmentBegin = extents.laneBegin, segmentEnd = extents.laneEnd;
@@ -129,7 +130,7 @@ LogicalResult KernelLoops::forLanes(
                                       : vectorLoop(middle, end, 1, true);
 }
 
-FailureOr<int64_t> KernelLoops::emitFlat(Value begin, Value end) {
+FailureOr<int64_t> CpuLoops::emitFlat(Value begin, Value end) {
   int64_t total = nest.extents.lanes;
   Value first = arith::MulIOp::create(builder, loc, begin, number(flatChunk));
   Value last = arith::MulIOp::create(builder, loc, end, number(flatChunk));
@@ -147,7 +148,7 @@ FailureOr<int64_t> KernelLoops::emitFlat(Value begin, Value end) {
   return llvm::divideCeil(total, flatChunk);
 }
 
-FailureOr<int64_t> KernelLoops::emitRows(Value begin, Value end) {
+FailureOr<int64_t> CpuLoops::emitRows(Value begin, Value end) {
   chooseKept();
   Accumulators none;
   if (failed(forLoop(begin, end, 1, none,
@@ -159,7 +160,7 @@ FailureOr<int64_t> KernelLoops::emitRows(Value begin, Value end) {
   return nest.extents.items;
 }
 
-LogicalResult KernelLoops::emitRow() {
+LogicalResult CpuLoops::emitRow() {
   for (int64_t level = 0; level <= nest.lastLevel(); ++level) {
     if (failed(storeRowResults(level)))
       return failure();
@@ -176,7 +177,7 @@ LogicalResult KernelLoops::emitRow() {
   return success();
 }
 
-LogicalResult KernelLoops::storeRowResults(int64_t level) {
+LogicalResult CpuLoops::storeRowResults(int64_t level) {
   elements.position.mask = {};
   for (auto [number, output] : llvm::enumerate(nest.outputs)) {
     if (!nest.outputPerRow[number] || nest.levelOf(output) != level)
@@ -192,7 +193,7 @@ LogicalResult KernelLoops::storeRowResults(int64_t level) {
   return success();
 }
 
-LogicalResult KernelLoops::emitPass(const Pass &pass) {
+LogicalResult CpuLoops::emitPass(const Pass &pass) {
   unsigned unroll = unrollOf(pass);
   Accumulators accumulators = sums.neutral(pass.reductions, unroll);
   auto segments = [&](Accumulators &carried) {
@@ -244,9 +245,9 @@ LogicalResult KernelLoops::emitPass(const Pass &pass) {
   return success();
 }
 
-LogicalResult KernelLoops::emitPassBody(const Pass &pass, unsigned unrolled,
-                                        unsigned unroll,
-                                        Accumulators &accumulators) {
+LogicalResult CpuLoops::emitPassBody(const Pass &pass, unsigned unrolled,
+                                     unsigned unroll,
+                                     Accumulators &accumulators) {
   for (Value tensor : pass.kept) {
     FailureOr<Value> value =
         elements.emit({tensor, nest.outputIndex(tensor, false)});
@@ -288,7 +289,7 @@ LogicalResult KernelLoops::emitPassBody(const Pass &pass, unsigned unrolled,
   return success();
 }
 
-KernelLoops::Pass KernelLoops::passOf(int64_t level) const {
+CpuLoops::Pass CpuLoops::passOf(int64_t level) const {
   Pass pass{nest.passOf(level), {}};
   for (auto [tensor, buffer] : kept)
     if (nest.levelOf(tensor) == level)
@@ -296,7 +297,7 @@ KernelLoops::Pass KernelLoops::passOf(int64_t level) const {
   return pass;
 }
 
-unsigned KernelLoops::unrollOf(const Pass &pass) const {
+unsigned CpuLoops::unrollOf(const Pass &pass) const {
   // The order of a sum must follow from its length alone, not from what else
   // the pass does.
   if (!pass.reductions.empty())
@@ -308,8 +309,8 @@ unsigned KernelLoops::unrollOf(const Pass &pass) const {
   return cost < 8 ? 4 : cost < 16 ? 2 : 1;
 }
 
-int64_t KernelLoops::costOf(Value tensor,
-                            llvm::DenseMap<Value, int64_t> &known) const {
+int64_t CpuLoops::costOf(Value tensor,
+                         llvm::DenseMap<Value, int64_t> &known) const {
   Operation *op = tensor.getDefiningOp();
   if (!op || known.contains(tensor))
     return 0;
@@ -338,7 +339,7 @@ int64_t KernelLoops::costOf(Value tensor,
 
 /// Chooses the rows that a later pass reads again and that cost more to compute
 /// than to load.
-void KernelLoops::chooseKept() {
+void CpuLoops::chooseKept() {
   if (nest.kind != LoopNest::Kind::Rows || nest.extents.steps != 1)
     return;
   llvm::SetVector<Value> crossing;

@@ -1,6 +1,6 @@
 // Where a graph goes through its units more than once: of fsdp-shard.
-#ifndef SHARDC_PASSES_FSDP_USEREGIONS_H
-#define SHARDC_PASSES_FSDP_USEREGIONS_H
+#ifndef SHARDC_PASSES_SHARD_USEREGIONS_H
+#define SHARDC_PASSES_SHARD_USEREGIONS_H
 
 #include "passes/fsdp/FSDP.h"
 

@@ -1,7 +1,7 @@
 // What optimizers of whole matrices make of one: ops on the matrix, which
 // become matrix products and kernels as any others.
-#ifndef SHARDC_PASSES_FSDP_MATRIXFORMULAS_H
-#define SHARDC_PASSES_FSDP_MATRIXFORMULAS_H
+#ifndef SHARDC_PASSES_SHARD_MATRIXFORMULAS_H
+#define SHARDC_PASSES_SHARD_MATRIXFORMULAS_H
 
 #include "mlir/IR/Builders.h"
 

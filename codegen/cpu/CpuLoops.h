@@ -1,18 +1,18 @@
 // The loop nests of the three kinds of kernels, as a thread of a CPU runs them.
-#ifndef SHARDC_CODEGEN_CPU_KERNELLOOPS_H
-#define SHARDC_CODEGEN_CPU_KERNELLOOPS_H
+#ifndef SHARDC_CODEGEN_CPU_CPULOOPS_H
+#define SHARDC_CODEGEN_CPU_CPULOOPS_H
 
 #include "codegen/kernels/AccumulatorLoop.h"
 #include "codegen/kernels/ReductionEmitter.h"
 
 namespace shardc::cpu {
 
-class KernelLoops {
+class CpuLoops {
 public:
-  KernelLoops(mlir::OpBuilder &builder, kernels::VectorOps &vectors,
-              kernels::ElementEmitter &elements, const kernels::LoopNest &nest,
-              llvm::ArrayRef<llvm::SmallVector<kernels::Combiner>> combiners,
-              llvm::ArrayRef<mlir::Value> outputs, int64_t lanes);
+  CpuLoops(mlir::OpBuilder &builder, kernels::VectorOps &vectors,
+           kernels::ElementEmitter &elements, const kernels::LoopNest &nest,
+           llvm::ArrayRef<llvm::SmallVector<kernels::Combiner>> combiners,
+           llvm::ArrayRef<mlir::Value> outputs, int64_t lanes);
 
   /// Emits the work on work items [begin, end) and returns how many there are.
   llvm::FailureOr<int64_t> emit(mlir::Value begin, mlir::Value end);

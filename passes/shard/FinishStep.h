@@ -1,9 +1,9 @@
 // What a step does when its gradients are reduced: of fsdp-shard.
-#ifndef SHARDC_PASSES_FSDP_FINISHSTEP_H
-#define SHARDC_PASSES_FSDP_FINISHSTEP_H
+#ifndef SHARDC_PASSES_SHARD_FINISHSTEP_H
+#define SHARDC_PASSES_SHARD_FINISHSTEP_H
 
-#include "passes/fsdp/Groups.h"
-#include "passes/fsdp/Reductions.h"
+#include "passes/shard/Groups.h"
+#include "passes/shard/Reductions.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 

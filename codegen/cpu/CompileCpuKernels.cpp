@@ -1,9 +1,9 @@
 // The driver compiles every function on its own, on all cores, from linalg
 // through the LLVM dialect to an object, and then links once.
-#include "codegen/cpu/CompileKernels.h"
+#include "codegen/cpu/CompileCpuKernels.h"
 
 #include "codegen/cpu/CpuModel.h"
-#include "codegen/cpu/EmitKernel.h"
+#include "codegen/cpu/EmitCpuKernel.h"
 #include "codegen/cpu/LinkObjects.h"
 #include "codegen/kernels/AccumulatorLoop.h"
 #include "codegen/kernels/KernelFunction.h"
@@ -102,7 +102,7 @@ struct KernelObject {
 static FailureOr<KernelObject> compileKernel(func::FuncOp kernel,
                                              const CpuModel &cpu) {
   OwningOpRef<ModuleOp> module = ModuleOp::create(kernel.getLoc());
-  FailureOr<int64_t> items = emitKernel(kernel, *module, cpu.vectors);
+  FailureOr<int64_t> items = emitCpuKernel(kernel, *module, cpu.vectors);
   if (failed(items))
     return failure();
   FailureOr<std::string> object = compileObject(*module, cpu, kernel.getName());
@@ -232,8 +232,8 @@ llvm::Expected<CompiledObject> compileInPlace(ModuleOp kernels,
   return compiled;
 }
 
-llvm::Expected<CompiledObject> compileKernels(ModuleOp kernels,
-                                              const CpuOptions &options) {
+llvm::Expected<CompiledObject> compileCpuKernels(ModuleOp kernels,
+                                                 const CpuOptions &options) {
   loadDialects(kernels.getContext());
   OwningOpRef<ModuleOp> copy = cast<ModuleOp>(kernels->clone());
   return compileInPlace(*copy, options);

@@ -1,5 +1,5 @@
 // Newton-Schulz iterations in nn's ops.
-#include "passes/fsdp/MatrixFormulas.h"
+#include "passes/shard/MatrixFormulas.h"
 
 #include "frontend/nn/NN.h"
 

@@ -1,6 +1,6 @@
 // The kernel compiler as a library: what it promises of its result beside the
 // numbers, which test-step-kernels checks.
-#include "codegen/cpu/CompileKernels.h"
+#include "codegen/cpu/CompileCpuKernels.h"
 #include "test/lib/LoadedKernels.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -45,8 +45,8 @@ func.func @row_sum(%x: tensor<3x20xf32>) -> tensor<3x1xf32> {
 }
 )mlir";
 
-struct CompileKernels : testing::Test {
-  CompileKernels() {
+struct CompileCpuKernels : testing::Test {
+  CompileCpuKernels() {
     context.loadDialect<mlir::arith::ArithDialect, mlir::func::FuncDialect,
                         mlir::linalg::LinalgDialect, mlir::math::MathDialect,
                         mlir::tensor::TensorDialect>();
@@ -57,19 +57,19 @@ struct CompileKernels : testing::Test {
     EXPECT_TRUE(module);
     cpu::CpuOptions options;
     options.cpu = std::move(cpu);
-    return cpu::compileKernels(*module, options);
+    return cpu::compileCpuKernels(*module, options);
   }
   mlir::MLIRContext context;
 };
 
-TEST_F(CompileKernels, GivesEqualBytesForEqualInput) {
+TEST_F(CompileCpuKernels, GivesEqualBytesForEqualInput) {
   auto first = compile(twoKernels), second = compile(twoKernels);
   ASSERT_TRUE(bool(first)) << llvm::toString(first.takeError());
   ASSERT_TRUE(bool(second)) << llvm::toString(second.takeError());
   EXPECT_EQ(first->sharedObject, second->sharedObject);
 }
 
-TEST_F(CompileKernels, NamesSymbolsAndExtents) {
+TEST_F(CompileCpuKernels, NamesSymbolsAndExtents) {
   auto compiled = compile(twoKernels);
   ASSERT_TRUE(bool(compiled)) << llvm::toString(compiled.takeError());
   ASSERT_EQ(compiled->kernels.size(), 2u);
@@ -90,7 +90,7 @@ TEST_F(CompileKernels, NamesSymbolsAndExtents) {
   EXPECT_EQ(sums[2], -1);
 }
 
-TEST_F(CompileKernels, CallsVectorFunctionsOfTheChosenWidth) {
+TEST_F(CompileCpuKernels, CallsVectorFunctionsOfTheChosenWidth) {
   for (auto [cpu, function] : {std::pair("x86-64", "_ZGVbN4v_expf"),
                                std::pair("x86-64-v3", "_ZGVdN8v_expf"),
                                std::pair("x86-64-v4", "_ZGVeN16v_expf")}) {
@@ -109,7 +109,7 @@ TEST_F(CompileKernels, CallsVectorFunctionsOfTheChosenWidth) {
   }
 }
 
-TEST_F(CompileKernels, RefusesAnUnknownCpu) {
+TEST_F(CompileCpuKernels, RefusesAnUnknownCpu) {
   auto compiled = compile(twoKernels, "pentium-9");
   ASSERT_FALSE(bool(compiled));
   EXPECT_EQ(llvm::toString(compiled.takeError()),
@@ -117,7 +117,7 @@ TEST_F(CompileKernels, RefusesAnUnknownCpu) {
             "znver4, ...");
 }
 
-TEST_F(CompileKernels, NamesAKernelThatItCannotBuild) {
+TEST_F(CompileCpuKernels, NamesAKernelThatItCannotBuild) {
   auto compiled = compile(R"mlir(
     func.func @passes_through(%x: tensor<3xf32>, %y: tensor<4xf32>) -> (tensor<3xf32>, tensor<4xf32>) {
       return %x, %y : tensor<3xf32>, tensor<4xf32>

@@ -1,7 +1,7 @@
 // Emits one kernel's function of linalg on tensors as loops over SIMD vectors
 // in the LLVM dialect's memory model.
-#ifndef SHARDC_CODEGEN_CPU_EMITKERNEL_H
-#define SHARDC_CODEGEN_CPU_EMITKERNEL_H
+#ifndef SHARDC_CODEGEN_CPU_EMITCPUKERNEL_H
+#define SHARDC_CODEGEN_CPU_EMITCPUKERNEL_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -17,9 +17,9 @@ struct VectorTarget {
 
 /// Appends an `llvm.func` of `kernel`'s name to `module` and returns its
 /// extent; errors are emitted on `kernel`.
-llvm::FailureOr<int64_t> emitKernel(mlir::func::FuncOp kernel,
-                                    mlir::ModuleOp module,
-                                    const VectorTarget &target);
+llvm::FailureOr<int64_t> emitCpuKernel(mlir::func::FuncOp kernel,
+                                       mlir::ModuleOp module,
+                                       const VectorTarget &target);
 
 } // namespace shardc::cpu
 

@@ -1,6 +1,6 @@
 // Which ranks a strategy's collectives run over.
-#ifndef SHARDC_PASSES_FSDP_GROUPS_H
-#define SHARDC_PASSES_FSDP_GROUPS_H
+#ifndef SHARDC_PASSES_SHARD_GROUPS_H
+#define SHARDC_PASSES_SHARD_GROUPS_H
 
 #include "passes/fsdp/FSDP.h"
 

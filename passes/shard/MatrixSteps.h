@@ -1,8 +1,8 @@
 // The end of a step of an optimizer that needs whole matrices: of fsdp-shard.
-#ifndef SHARDC_PASSES_FSDP_MATRIXSTEPS_H
-#define SHARDC_PASSES_FSDP_MATRIXSTEPS_H
+#ifndef SHARDC_PASSES_SHARD_MATRIXSTEPS_H
+#define SHARDC_PASSES_SHARD_MATRIXSTEPS_H
 
-#include "passes/fsdp/Reductions.h"
+#include "passes/shard/Reductions.h"
 #include "passes/units/MatrixOwners.h"
 
 #include "mlir/IR/SymbolTable.h"

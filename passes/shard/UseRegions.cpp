@@ -1,5 +1,5 @@
 // Uses of one unit that follow each other are a run; regions part runs.
-#include "passes/fsdp/UseRegions.h"
+#include "passes/shard/UseRegions.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallPtrSet.h"

@@ -1,9 +1,9 @@
 // The loops of a kernel run over work items, and within a work item one pass
 // over the lanes for every level of reductions.
-#include "codegen/cpu/EmitKernel.h"
+#include "codegen/cpu/EmitCpuKernel.h"
 
+#include "codegen/cpu/CpuLoops.h"
 #include "codegen/cpu/CpuVectorOps.h"
-#include "codegen/cpu/KernelLoops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -51,8 +51,8 @@ static Value emitAllLanes(OpBuilder &builder, Location loc, int64_t lanes) {
       builder, loc, VectorType::get({lanes}, builder.getI1Type()), loaded);
 }
 
-FailureOr<int64_t> emitKernel(func::FuncOp kernel, ModuleOp module,
-                              const VectorTarget &target) {
+FailureOr<int64_t> emitCpuKernel(func::FuncOp kernel, ModuleOp module,
+                                 const VectorTarget &target) {
   std::string why;
   std::optional<LoopNest> nest = findLoopNest(kernel, why);
   if (!nest)
@@ -92,8 +92,7 @@ FailureOr<int64_t> emitKernel(func::FuncOp kernel, ModuleOp module,
   // Only AVX-512 has masked stores that truncate.
   if (target.vectorBytes == 64)
     elements.allLanes = emitAllLanes(builder, loc, lanes);
-  KernelLoops loops(builder, vectors, elements, *nest, *combiners, outputs,
-                    lanes);
+  CpuLoops loops(builder, vectors, elements, *nest, *combiners, outputs, lanes);
   FailureOr<int64_t> extent =
       loops.emit(entry->getArgument(1), entry->getArgument(2));
   if (failed(extent))

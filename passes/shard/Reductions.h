@@ -1,8 +1,8 @@
 // Where gradients are reduced in a step: of fsdp-shard.
-#ifndef SHARDC_PASSES_FSDP_REDUCTIONS_H
-#define SHARDC_PASSES_FSDP_REDUCTIONS_H
+#ifndef SHARDC_PASSES_SHARD_REDUCTIONS_H
+#define SHARDC_PASSES_SHARD_REDUCTIONS_H
 
-#include "passes/fsdp/Groups.h"
+#include "passes/shard/Groups.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 

@@ -1,5 +1,5 @@
 // Directions, matrices on their way to owners and back, formulas and steps.
-#include "passes/fsdp/MatrixSteps.h"
+#include "passes/shard/MatrixSteps.h"
 
 #include "frontend/nn/NN.h"
 

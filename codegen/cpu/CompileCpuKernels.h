@@ -1,7 +1,7 @@
 // Compiles the functions of a @kernels module ahead of time for a CPU, into the
 // bytes of one shared object.
-#ifndef SHARDC_CODEGEN_CPU_COMPILEKERNELS_H
-#define SHARDC_CODEGEN_CPU_COMPILEKERNELS_H
+#ifndef SHARDC_CODEGEN_CPU_COMPILECPUKERNELS_H
+#define SHARDC_CODEGEN_CPU_COMPILECPUKERNELS_H
 
 #include "codegen/cpu/CpuModel.h"
 #include "codegen/kernels/KernelCache.h"
@@ -47,8 +47,8 @@ struct CompiledObject {
 /// of the inputs, then of the outputs, all row-major and contiguous. The module
 /// itself is not changed. Fails on an unknown CPU, or on a body that is not
 /// linalg, tensor, arith and math.
-llvm::Expected<CompiledObject> compileKernels(mlir::ModuleOp kernels,
-                                              const CpuOptions &options);
+llvm::Expected<CompiledObject> compileCpuKernels(mlir::ModuleOp kernels,
+                                                 const CpuOptions &options);
 
 /// Does the same with a module that may be changed, and whose context has the
 /// dialects of loadDialects.

@@ -1,6 +1,6 @@
 // The loops of column reductions. A work item is a block of neighbouring
 // columns, whose sums stay in registers while the loop runs over the rows.
-#include "codegen/cpu/KernelLoops.h"
+#include "codegen/cpu/CpuLoops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -17,7 +17,7 @@ constexpr int64_t mostAccumulators = 8;
 // grows with the root of the number of rows.
 constexpr int64_t stepGroup = 64;
 
-FailureOr<int64_t> KernelLoops::emitColumns(Value begin, Value end) {
+FailureOr<int64_t> CpuLoops::emitColumns(Value begin, Value end) {
   int64_t inner = nest.extents.lanes, results = 0;
   for (ArrayRef<Combiner> of : combiners)
     results += of.size();
@@ -42,9 +42,9 @@ FailureOr<int64_t> KernelLoops::emitColumns(Value begin, Value end) {
   return nest.extents.items * blocks;
 }
 
-LogicalResult KernelLoops::emitColumnBlock(Value firstLane,
-                                           int64_t vectorsPerBlock,
-                                           int64_t inner) {
+LogicalResult CpuLoops::emitColumnBlock(Value firstLane,
+                                        int64_t vectorsPerBlock,
+                                        int64_t inner) {
   SmallVector<Value> lane, masks;
   bool masked = inner % (vectorsPerBlock * lanes) != 0;
   for (int64_t k = 0; k < vectorsPerBlock; ++k) {

@@ -1,6 +1,6 @@
 // Which ranks a strategy's collectives run over: what mesh and strategy say,
 // as the groups that the module has.
-#include "passes/fsdp/Groups.h"
+#include "passes/shard/Groups.h"
 
 using namespace mlir;
 using namespace shardc::fsdp;

@@ -1,4 +1,4 @@
-#include "passes/fsdp/Reductions.h"
+#include "passes/shard/Reductions.h"
 
 #include "frontend/nn/NN.h"
 
