@@ -51,7 +51,7 @@ CpuWorkspaces::linearCrossEntropy(const LinearCrossEntropySizes &sizes) const {
        .sumsWeights = sizes.roundsWeightGradient && chunk < sizes.rows,
        .sumsBias = sizes.roundsBiasGradient},
       workers);
-  return places.end;
+  return runtime::cpu::workspacePart(places.end);
 }
 
 } // namespace shardc::cpu

@@ -82,14 +82,18 @@ struct LinearCrossEntropyPlaces {
   constexpr LinearCrossEntropyPlaces(const Sizes &of, int64_t workers)
       : of(of) {
     int64_t number = numberBytes(of.elementBytes);
-    if (isConverted(of.elementBytes))
-      productSlice = std::max(
-          {ConvertedPanels(of.chunk, of.classes, of.features).bytes(),
-           ConvertedPanels(of.chunk, of.features, of.classes).bytes(),
-           ConvertedPanels(of.classes, of.features, of.chunk).bytes(),
-           ConvertedPanels(of.features, of.classes, of.chunk).bytes()});
     losses = workspacePart(of.chunk * of.classes * number);
-    products = losses + workspacePart(of.rows * 8);
+    products = losses + of.rows * 8;
+    if (!isConverted(of.elementBytes)) { // nothing follows
+      weightSums = biasSums = end = products;
+      return;
+    }
+    products = workspacePart(products);
+    productSlice =
+        std::max({ConvertedPanels(of.chunk, of.classes, of.features).bytes(),
+                  ConvertedPanels(of.chunk, of.features, of.classes).bytes(),
+                  ConvertedPanels(of.classes, of.features, of.chunk).bytes(),
+                  ConvertedPanels(of.features, of.classes, of.chunk).bytes()});
     weightSums = products + workers * productSlice;
     biasSums =
         weightSums +
