@@ -115,7 +115,7 @@ TEST(Executor, APlanThatDoesNotHoldTogetherIsRefusedByName) {
               (*kernel->mutable_strides())[0].add_strides(2);
             }),
             "plan entry bias_grad (train, backward): argument 0 of kernel "
-            "column_sums has the strides [2], got [3, 1]");
+            "column_sums has the strides [2], got [4, 1]");
   EXPECT_EQ(failureOf([](auto &b) { b.plan.add_kernels(); }),
             "the plan has 2 kernels, the kernel library 1");
 }
