@@ -21,7 +21,7 @@ namespace shardc::timeline {
 
 namespace {
 
-/// A stretch of time in a lane.
+/// An interval in a lane.
 struct Bar {
   size_t lane = 0;
   Span span;

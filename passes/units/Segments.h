@@ -1,4 +1,4 @@
-// The stretches of a model between its blocks, and where each forward has them.
+// The segments of a model between its blocks, and where each forward has them.
 #ifndef SHARDC_PASSES_UNITS_SEGMENTS_H
 #define SHARDC_PASSES_UNITS_SEGMENTS_H
 

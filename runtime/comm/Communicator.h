@@ -1,6 +1,6 @@
 // Collectives between ranks, as one rank sees them: it starts them and then
-// waits for them. An implementation is in Threads.h (ranks are threads of one
-// process). One conformance suite runs over all of them:
+// waits for them. Ranks are threads of one process (Threads.h) or of several
+// (Processes.h). One conformance suite runs over both:
 // test/runtime/comm/CommTest.cpp.
 #ifndef SHARDC_RUNTIME_COMM_COMMUNICATOR_H
 #define SHARDC_RUNTIME_COMM_COMMUNICATOR_H

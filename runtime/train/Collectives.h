@@ -15,7 +15,8 @@ namespace shardc::runtime {
 
 struct Collective {
   /// all_gather, reduce_scatter, all_reduce_gradients, all_reduce (norms, the
-  /// loss), all_gather_updates
+  /// loss), all_gather_updates; gather_rows, reduce_rows; gather_matrices,
+  /// scatter_matrices
   std::string kind;
   std::string phase; // of the step
   int64_t number = 0;

@@ -50,22 +50,6 @@ func.func @causal_says_what_is_behind(%q: tensor<1x4x2x8xf32>) {
 
 // -----
 
-func.func @rope_turns_pairs(%x: tensor<1x4x2x7xf32>, %c: tensor<1x4x7xf32>) {
-  // expected-error @below {{expects an even head_dim, got 7}}
-  %y = nn.rope %x, %c, %c : (tensor<1x4x2x7xf32>, tensor<1x4x7xf32>, tensor<1x4x7xf32>) -> tensor<1x4x2x7xf32>
-  return
-}
-
-// -----
-
-func.func @rope_has_an_angle_per_position(%x: tensor<2x4x2x6xf32>, %c: tensor<1x3x6xf32>) {
-  // expected-error @below {{expects dim 1 of cos to be 4, got 3}}
-  %y = nn.rope %x, %c, %c : (tensor<2x4x2x6xf32>, tensor<1x3x6xf32>, tensor<1x3x6xf32>) -> tensor<2x4x2x6xf32>
-  return
-}
-
-// -----
-
 func.func @log_sum_exp_of_16_bits_is_float32(%q: tensor<1x4x2x8xbf16>) {
   // expected-error @below {{expects elements of log_sum_exp to be 'f32', got 'bf16'}}
   %y, %l = nn.attention %q, %q, %q {scale = 1.0 : f64} : (tensor<1x4x2x8xbf16>, tensor<1x4x2x8xbf16>, tensor<1x4x2x8xbf16>) -> (tensor<1x4x2x8xbf16>, tensor<1x2x4xbf16>)
@@ -77,14 +61,6 @@ func.func @log_sum_exp_of_16_bits_is_float32(%q: tensor<1x4x2x8xbf16>) {
 func.func @a_bias_has_the_querys_type_or_float32(%q: tensor<1x4x2x8xbf16>, %b: tensor<1x1x4x4xf16>) {
   // expected-error @below {{expects elements of bias to be 'bf16' or 'f32', got 'f16'}}
   %y, %l = nn.attention %q, %q, %q bias %b {scale = 1.0 : f64} : (tensor<1x4x2x8xbf16>, tensor<1x4x2x8xbf16>, tensor<1x4x2x8xbf16>, tensor<1x1x4x4xf16>) -> (tensor<1x4x2x8xbf16>, tensor<1x2x4xf32>)
-  return
-}
-
-// -----
-
-func.func @rope_turns_heads_that_there_are(%x: tensor<2x4x2x6xf32>, %c: tensor<1x4x6xf32>) {
-  // expected-error @below {{expects heads of 0 to 2, got 3}}
-  %y = nn.rope %x, %c, %c {heads = 3 : i64} : (tensor<2x4x2x6xf32>, tensor<1x4x6xf32>, tensor<1x4x6xf32>) -> tensor<2x4x2x6xf32>
   return
 }
 

@@ -409,6 +409,10 @@ class Structure(unittest.TestCase):
             if not os.path.exists(os.path.join(ROOT, f"frontend/nn/ops/{f}.cpp"))
         ]
         self.assertEqual(missing, [])
+        # What a verifier refuses stands beside what folds.
+        tested = {f.replace("-", "") for f in os.listdir(os.path.join(ROOT, "test/nn"))}
+        verified = [f for f in families if "hasVerifier" in text(f"frontend/nn/ops/{f}.td")]
+        self.assertEqual([f for f in verified if f"{f.lower()}errors.mlir" not in tested], [])
 
     def test_no_file_is_too_long(self):
         long = {
