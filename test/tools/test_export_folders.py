@@ -103,6 +103,14 @@ class Weights(unittest.TestCase):
         self.assertIn("lack 1 of the model's 5 tensors (body.embed.weight)", said)
         self.assertIn("config.json has to be theirs", said)
 
+    def test_few_may_lack(self):
+        names = [f"body.{i}" for i in range(40)]
+        body = [name.removeprefix("body.") for name in names]
+        (said,) = self.check(names[2:], body, names)
+        self.assertIn("has no values for body.0, body.1: transformers draws them anew", said)
+        self.assertIn("lack 3 of the model's 40", self.error(names[3:], body, names))
+        self.assertIn("lack 1 of", self.error([*names[1:], "body.x"], body, names))
+
     def test_names_with_a_prefix(self):
         wrapped = ["module." + name for name in self.model]
         said = self.error(wrapped, BODY, self.model)
