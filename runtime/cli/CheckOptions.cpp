@@ -52,6 +52,11 @@ void cli::checkCombinations(const Options &options) {
       {"--keep-best", options.checkpointDir.has_value(),
        " without --checkpoint-dir"},
       {"--keep-best", options.evalEvery.isGiven(), " without --eval-every"},
+      {"--export-best", options.keepBest.has_value(), " without --keep-best"},
+      {"--export-best",
+       options.exportOnnx || options.exportSafetensors ||
+           !options.predictions.empty(),
+       " without --export-onnx, --export-safetensors or --predict"},
       {"--early-stop", options.evalEvery.isGiven(), " without --eval-every"},
       {"--stop-below", options.evalData.empty() || options.evalEvery.isGiven(),
        " without --eval-every: there is one evaluation, in the end"},

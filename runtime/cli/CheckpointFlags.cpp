@@ -42,6 +42,9 @@ void declareCheckpoints(FlagTable &flags, Options &options) {
                                         {{"eval_loss", BestBy::EvalLoss},
                                          {"accuracy", BestBy::Accuracy}});
               });
+  flags.toggle("--export-best", options.exportBest,
+               "export, and predict by, what the checkpoint of --keep-best has "
+               "[what the run ends with]");
   flags.toggle("--checkpoint-sync", options.checkpointSync,
                "wait for each checkpoint [it is written while the next step "
                "runs, and what is left then is copied]");

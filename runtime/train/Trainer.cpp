@@ -45,6 +45,8 @@ private:
   /// What this rank does alone: it writes what the run leaves, and prints.
   bool leads() const { return rank->rank() == World::leader; }
   void loadParameters();
+  /// Takes the parameters of the best evaluation, for what the run leaves.
+  void loadBest(int64_t stepsDone);
   /// Agrees with all ranks on what comes next, and counts the step's valid
   /// labels.
   struct Agreement {
@@ -259,6 +261,8 @@ Stop RankLoop::operator()() {
     finishSave();
   note.enter(RankPhase::Writing, done);
   if (!stop) {
+    if (run.options.exportBest)
+      loadBest(done);
     exportParameters(run, *rank);
     std::vector<std::unique_ptr<PredictionFile>> none;
     if (!run.options.predictions.empty())
@@ -318,6 +322,21 @@ void RankLoop::loadParameters() {
           source = run.resumed->states(plan, name);
         readSliceValues(plan, unit, *rank, slice, *source);
       }
+}
+
+void RankLoop::loadBest(int64_t stepsDone) {
+  const std::optional<BestEvaluation> &best = watch.bestSoFar();
+  if (!best)
+    return;
+  if (best->step != stepsDone) {
+    StoredCheckpoint checkpoint(run.checkpoints->pathOf(best->step));
+    readInitialValues(plan, *rank,
+                      *checkpoint.parameters(plan, run.initialValues));
+  }
+  if (leads())
+    run.metrics.terminal().line(
+        concat("what is exported is of step ", best->step, ", whose ",
+               best->metric, " is the best: ", numberText(best->value)));
 }
 
 RankLoop::Agreement RankLoop::beginStep(int64_t step) {

@@ -10,7 +10,7 @@ import time
 import numpy as np
 
 from checkpoint_test import CheckpointTest, MLP, SAVED, STEPS
-from reference import Model, command, read_safetensors
+from reference import BUILD, Model, command, read_safetensors
 
 
 class Checkpoints(CheckpointTest):
@@ -262,6 +262,26 @@ class Checkpoints(CheckpointTest):
         with open(os.path.join(folder, "best", "manifest.json")) as file:
             self.assertEqual(json.load(file)["best"]["step"], SAVED)
         self.assert_equal_values(again, saved)
+
+    def test_what_is_exported_may_be_the_best(self):
+        folder, out = self.path("c"), self.path("out")
+        held = [w for n, p in MLP.data().items() for w in ("--eval-data", f"{n}={p}")]
+        flags = [*held, "--eval-every", 1, "--checkpoint-dir", folder, "--keep-best", "eval_loss"]
+        flags += ["--export-best", "--export-safetensors", out]
+        for mesh in ("1", "2x2"):
+            with self.subTest(mesh=mesh):
+                result = command(self.compile(mesh), *MLP.train_flags(6, lr=3), *flags)
+                best = int(os.readlink(os.path.join(folder, "best"))[5:])
+                self.assertLess(best, 6)
+                self.assertRegex(
+                    result.stdout,
+                    rf"(?m)^what is exported is of step {best}, whose eval_loss is the best: ",
+                )
+                words = ("export", os.path.join(folder, "best"), "--to", "hf", "-o")
+                command(os.path.join(BUILD, "bin", "shardc-ckpt"), *words, self.path("hf"))
+                expected = read_safetensors(self.path("hf/model.safetensors"))
+                self.assert_equal_values(read_safetensors(out), expected)
+                shutil.rmtree(folder)
 
     def test_old_checkpoints_are_removed(self):
         trainer = self.compile()
