@@ -371,6 +371,7 @@ class Loop(unittest.TestCase):
         for words, flags, settings in (
             ("without --checkpoint-dir", ("--keep-best", "eval_loss", "--eval-every", 1), {}),
             ("without --eval-every", ("--keep-best", "eval_loss", *saves), {}),
+            ("without --keep-best", ("--export-best", "--export-onnx", self.path("o"), *saves), {}),
             ("without --eval-every", ("--early-stop", 2), {}),
             ("without --eval-every", ("--stop-below", 2), {}),
             ("there is no loss", ("--expect-loss-below", 2), {"steps": 0, "evaluates": False}),
