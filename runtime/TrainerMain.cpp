@@ -243,6 +243,12 @@ void lead(const Start &start, const RunInputs &inputs, Run &run) {
     if (std::string text = Evaluation::leftOutText(run.plan, *run.evalData);
         !text.empty())
       printWarning(text);
+  bool goesOn = run.resumed && run.settings.steps > run.settings.start.step;
+  if (std::string flags =
+          goesOn ? forgottenFlags(run.resumed->manifest(), run.options) : "";
+      !flags.empty())
+    printWarning("the run that was saved was given " + flags +
+                 ", and this one is not: it goes on without");
   for (const std::string &warning : inputs.resumed.warnings)
     printWarning(warning + "; an older checkpoint is taken");
   print(printableLines(bannerText(run.plan, run.settings)) + "\n");

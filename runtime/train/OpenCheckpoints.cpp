@@ -38,6 +38,28 @@ Manifest manifestOf(const Options &options, const plan::Plan &plan,
   return manifest;
 }
 
+std::string forgottenFlags(const Manifest &saved, const Options &options) {
+  static constexpr std::string_view learning[] = {
+      "--lr",       "--schedule",     "--warmup-steps",
+      "--min-lr",   "--min-lr-ratio", "--warmup-start-factor",
+      "--lr-power", "--decay-steps",  "--total-steps",
+      "--clip",     "--clip-norm",    "--weight-decay",
+      "--betas",    "--eps",          "--momentum",
+      "--nesterov", "--no-nesterov",  "--no-decay",
+      "--group",    "--adjust-lr",    "--grad-accumulation"};
+  std::string text;
+  const std::vector<std::string> &words = saved.flags;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (std::ranges::find(learning, words[i]) == std::end(learning) ||
+        options.given.contains(words[i]))
+      continue;
+    bool hasValue = i + 1 < words.size() && !words[i + 1].starts_with("--");
+    text += concat(text.empty() ? "" : ", ", words[i], hasValue ? " " : "",
+                   hasValue ? words[i + 1] : "");
+  }
+  return text;
+}
+
 std::vector<std::string> checkFrozenValues(Run &run) {
   if (!run.resumed && !run.options.checkpointDir)
     return {};

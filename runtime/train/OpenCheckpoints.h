@@ -25,6 +25,11 @@ Manifest manifestOf(const Options &options, const plan::Plan &plan,
 void checkWeightsAreRead(const Options &options, const plan::Plan &plan,
                          const StoredCheckpoint &resumed);
 
+/// Flags by which the saved run learned and which this one is not given, as
+/// "--lr 0.1, --clip 1"; empty: there are none. PyTorch's optimizers and
+/// schedulers bring theirs with their state.
+std::string forgottenFlags(const Manifest &saved, const Options &options);
+
 /// Throws an Error where what is frozen is not as it was in the run that this
 /// one goes on from, and adds to the run's manifest what it is. Returns
 /// warnings. Of the process that leads; nothing has been written yet.

@@ -263,6 +263,22 @@ class Checkpoints(CheckpointTest):
             self.assertEqual(json.load(file)["best"]["step"], SAVED)
         self.assert_equal_values(again, saved)
 
+    def test_flags_that_are_not_given_again_are_said(self):
+        trainer, folder = self.compile(), self.path("c")
+        data = [w for n, p in MLP.data().items() for w in ("--data", f"{n}={p}")]
+        flags = ("--lr", 0.1, "--no-decay", "bias", "--clip", 2)
+        saves = ("--checkpoint-dir", folder)
+        command(trainer, *data, *saves, *flags, "--steps", 2)
+        goes_on = (trainer, *data, *saves, "--resume", "auto")
+        self.assertEqual(command(*goes_on, *flags, "--steps", 3).stderr, "")
+        said = command(*goes_on, "--lr", 0.2, "--steps", 4).stderr
+        self.assertEqual(
+            said,
+            "trainer: warning: the run that was saved was given --no-decay bias, --clip 2, and"
+            " this one is not: it goes on without\n",
+        )
+        self.assertEqual(command(*goes_on, "--steps", 4).stderr, "")  # nothing is learned
+
     def test_what_is_exported_may_be_the_best(self):
         folder, out = self.path("c"), self.path("out")
         held = [w for n, p in MLP.data().items() for w in ("--eval-data", f"{n}={p}")]
