@@ -63,35 +63,26 @@ static bool isPlaced(Value piece) {
   return false;
 }
 
-/// The strides that its elements have in its input, which is row-major.
-static SmallVector<int64_t> stridesIn(nn::SliceOp slice) {
-  ArrayRef<int64_t> whole = slice.getInput().getType().getShape();
-  SmallVector<int64_t> strides(slice.getStrides());
-  int64_t elements = 1;
-  for (size_t dim = whole.size(); dim-- > 0;) {
-    strides[dim] *= elements;
-    elements *= whole[dim];
-  }
-  return strides;
+/// How it lies in its input, which is row-major.
+static step::View viewIn(nn::SliceOp slice) {
+  return step::View::contiguous({}, 0, slice.getInput().getType())
+      .slice(slice.getStarts(), slice.getLimits(), slice.getStrides())
+      .canonical();
 }
 
 /// Whether kernels read it as fast in place as from a copy: it has gaps, and
 /// what lies side by side are whole vectors.
 static bool isWorthReadingInPlace(nn::SliceOp slice) {
-  ArrayRef<int64_t> shape = slice.getType().getShape(),
-                    whole = slice.getInput().getType().getShape();
-  SmallVector<int64_t> strides = stridesIn(slice);
-  int64_t run = 1, begin = 0;
-  bool hasGaps = false;
-  for (size_t dim = shape.size(); dim-- > 0;) {
-    begin += slice.getStarts()[dim] * (strides[dim] / slice.getStrides()[dim]);
-    hasGaps |= shape[dim] != 1 && strides[dim] != run;
-    if (!hasGaps)
-      run *= shape[dim];
+  step::View view = viewIn(slice);
+  int64_t run = 1; // elements side by side
+  for (int64_t dim = view.rank() - 1; dim >= 0; --dim) {
+    if (view.shape[dim] != 1 && view.strides[dim] != run)
+      break;
+    run *= view.shape[dim];
   }
-  int64_t bits = slice.getType().getElementTypeBitWidth();
-  return hasGaps && bits >= 8 && run * bits % (8 * vectorBytes) == 0 &&
-         begin * bits % (8 * argumentBytes) == 0;
+  return !view.isContiguous() &&
+         run * step::elementBytes(view.elementType) % vectorBytes == 0 &&
+         view.offset % argumentBytes == 0;
 }
 
 void separateViews(Block &block) {
@@ -234,7 +225,7 @@ private:
     os << "#";
     writeUnique(os, value.getType());
     if (Operation *op = value.getDefiningOp(); isReadInPlace(op))
-      for (int64_t stride : stridesIn(cast<nn::SliceOp>(op)))
+      for (int64_t stride : viewIn(cast<nn::SliceOp>(op)).strides)
         os << stride << ",";
   }
 
@@ -287,7 +278,7 @@ FailureOr<func::FuncOp> buildKernelFunction(const OpGroup &group,
     if (Operation *op = input.getDefiningOp(); isReadInPlace(op))
       function.setArgAttr(
           i, step::stridesName,
-          builder.getDenseI64ArrayAttr(stridesIn(cast<nn::SliceOp>(op))));
+          builder.getDenseI64ArrayAttr(viewIn(cast<nn::SliceOp>(op)).strides));
   builder.setInsertionPointToStart(function.addEntryBlock());
   IRMapping values;
   values.map(signature.inputs, function.getArguments());

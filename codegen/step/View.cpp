@@ -139,18 +139,20 @@ View View::broadcast(ArrayRef<int64_t> newShape) const {
   return result;
 }
 
+View View::canonical() const {
+  View result = *this;
+  for (int64_t dim = rank() - 1; dim >= 0; --dim)
+    if (shape[dim] == 1)
+      result.strides[dim] =
+          dim + 1 < rank() ? result.strides[dim + 1] * shape[dim + 1] : 1;
+  return result;
+}
+
 MemRefType View::memrefType() const {
   if (isContiguous())
     return MemRefType::get(shape, elementType);
-  SmallVector<int64_t> canonical = strides;
-  // The stride of a dim of size 1 is free: the one that reads best is that of
-  // a dense outer dim.
-  for (int64_t dim = rank() - 1; dim >= 0; --dim)
-    if (shape[dim] == 1)
-      canonical[dim] =
-          dim + 1 < rank() ? canonical[dim + 1] * shape[dim + 1] : 1;
-  auto layout =
-      StridedLayoutAttr::get(elementType.getContext(), /*offset=*/0, canonical);
+  auto layout = StridedLayoutAttr::get(elementType.getContext(), /*offset=*/0,
+                                       canonical().strides);
   return MemRefType::get(shape, elementType, layout);
 }
 

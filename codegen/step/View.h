@@ -45,6 +45,9 @@ struct View {
              llvm::ArrayRef<int64_t> steps) const;
   View broadcast(llvm::ArrayRef<int64_t> newShape) const;
 
+  /// The same, with the strides that types have for dims of size 1, where any
+  /// would do: those of a dense outer dim, which read best.
+  View canonical() const;
   /// The type of the step.view: no layout where contiguous.
   mlir::MemRefType memrefType() const;
 };

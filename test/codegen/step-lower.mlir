@@ -235,3 +235,19 @@ func.func @train(%x: tensor<2x11x64xf32> {nn.name = "x", nn.role = "input"}, %y:
   fsdp.metric "b" %1 : tensor<f32>
   return
 }
+
+// -----
+
+// A dim of one element has the row-major stride of what is cut, whatever it has in the buffer.
+module @kernels {
+  func.func private @sum(tensor<1x4x64xf32> {step.strides = array<i64: 512, 128, 1>}) -> tensor<f32>
+}
+// CHECK: func.func private @sum
+func.func @train(%x: tensor<1x14x64xf32> {nn.name = "x", nn.role = "input"}) {
+  // CHECK: step.view %{{.*}}[256] : memref<1x4x64xf32, strided<[512, 128, 1]>>
+  %p = nn.slice %x [0, 1, 0] to [1, 9, 64] by [1, 1, 1] {step.separate} : (tensor<1x14x64xf32>) -> tensor<1x8x64xf32>
+  %s = nn.slice %p [0, 0, 0] to [1, 8, 64] by [1, 2, 1] {step.separate, step.in_place} : (tensor<1x8x64xf32>) -> tensor<1x4x64xf32>
+  %0 = step.call @kernels::@sum(%s) : (tensor<1x4x64xf32>) -> tensor<f32>
+  fsdp.metric "a" %0 : tensor<f32>
+  return
+}
