@@ -139,7 +139,7 @@ struct Options {
   CheckpointEvery checkpointEvery;
   int64_t checkpointKeep = 0; // 0: all
   std::optional<BestBy> keepBest;
-  bool exportBest = false; // exports and predictions are of that one
+  bool exportBest = false;     // exports and predictions are of that one
   bool checkpointSync = false; // the run waits for each
   /// auto, none, or a path.
   std::optional<std::string> resume;

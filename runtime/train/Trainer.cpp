@@ -6,7 +6,6 @@
 #include "runtime/base/Text.h"
 #include "runtime/data/LossNormalization.h"
 #include "runtime/data/SampleOrder.h"
-#include "runtime/engine/ParameterStates.h"
 #include "runtime/metrics/Process.h"
 #include "runtime/metrics/StepProfile.h"
 #include "runtime/train/Draws.h"
@@ -14,6 +13,7 @@
 #include "runtime/train/EvaluationWatch.h"
 #include "runtime/train/Exports.h"
 #include "runtime/train/GatherRecords.h"
+#include "runtime/train/LoadParameters.h"
 #include "runtime/train/LossScaler.h"
 #include "runtime/train/NamingRank.h"
 #include "runtime/train/ReadAhead.h"
@@ -24,11 +24,9 @@
 #include "runtime/train/StepBatches.h"
 #include "runtime/train/StepCheck.h"
 #include "runtime/train/Summary.h"
-#include "runtime/weights/RankValues.h"
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -44,7 +42,6 @@ public:
 private:
   /// What this rank does alone: it writes what the run leaves, and prints.
   bool leads() const { return rank->rank() == World::leader; }
-  void loadParameters();
   /// Takes the parameters of the best evaluation, for what the run leaves.
   void loadBest(int64_t stepsDone);
   /// Agrees with all ranks on what comes next, and counts the step's valid
@@ -185,7 +182,7 @@ void RankLoop::advanceSave() {
 }
 
 Stop RankLoop::operator()() {
-  loadParameters();
+  loadParameters(run, *rank);
   if (run.evalData)
     evaluation.emplace(plan, run.settings, *run.evalData, *rank);
   if (leads())
@@ -305,34 +302,12 @@ void RankLoop::traceFrom(int64_t step) {
   rank->recordEvents(tracing);
 }
 
-void RankLoop::loadParameters() {
-  readInitialValues(plan, *rank, run.initialValues);
-  if (!run.resumed)
-    return;
-  std::map<std::string, std::unique_ptr<ParameterSource>> states; // by name
-  for (const plan::Unit &unit : plan.units())
-    for (uint32_t member : unit.parameters())
-      for (int i = 0; i < unit.state_buffers_size(); ++i) {
-        Slice slice = rank->stateSlice(unit, member, i);
-        if (!slice)
-          continue;
-        std::string name = stateNameOf(plan, plan.parameters(int(member)), i);
-        std::unique_ptr<ParameterSource> &source = states[name];
-        if (!source)
-          source = run.resumed->states(plan, name);
-        readSliceValues(plan, unit, *rank, slice, *source);
-      }
-}
-
 void RankLoop::loadBest(int64_t stepsDone) {
   const std::optional<BestEvaluation> &best = watch.bestSoFar();
   if (!best)
     return;
-  if (best->step != stepsDone) {
-    StoredCheckpoint checkpoint(run.checkpoints->pathOf(best->step));
-    readInitialValues(plan, *rank,
-                      *checkpoint.parameters(plan, run.initialValues));
-  }
+  if (best->step != stepsDone)
+    loadSaved(run, best->step, *rank);
   if (leads())
     run.metrics.terminal().line(
         concat("what is exported is of step ", best->step, ", whose ",

@@ -5,8 +5,8 @@ from shardc.checks import shown
 from shardc.programs import Error
 
 NAMED = 3  # of tensors, in a line
-# Of all tensors so many may lack in a file that has no others: checkpoints of transformers' own lack
-# a pooler, or what marks masked positions, and are what its users have.
+# Of all tensors so many may lack in a file that has no others: checkpoints of transformers' own
+# lack a pooler, or what marks masked positions, and are what its users have.
 FEW = 0.05
 
 
