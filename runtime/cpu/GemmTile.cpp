@@ -28,7 +28,8 @@ int64_t panelWidth(int64_t column, int64_t columns, int64_t widest) {
   return widest - 16 >= fewestColumns ? widest - 16 : left;
 }
 
-/// Elements from row to row of a packed panel.
+/// Elements from row to row of a packed panel, and in each row of the block
+/// from panel to panel.
 int64_t packedStride(int64_t width) {
   return std::max(sizes().NR, roundUp(width, 16));
 }
@@ -101,7 +102,8 @@ void GemmTile::packPanels(const Block &block, int64_t from, int64_t to) const {
   int64_t length = std::min(block.length, p.k - block.first); // without padding
   int64_t step = p.b.transpose ? length : 16;
   int64_t most = packing.packsPanels(p.b) ? sizes().runOfB : 0;
-  for (int64_t i = 0; i < length; i += step)
+  for (int64_t i = 0; i < length; i += step) {
+    int64_t before = 0; // elements of the panels before this one in a row
     for (int64_t panel = from, width; panel < to; panel += width) {
       width = panelWidth(panel, block.columns, sizes().NR);
       int64_t stride = packedStride(width), panelStride = stride;
@@ -112,12 +114,14 @@ void GemmTile::packPanels(const Block &block, int64_t from, int64_t to) const {
         width += sizes().NR;
         panelStride = sizes().NR * block.length;
       }
-      int64_t offset = (panel - from) * block.length + i * stride;
+      int64_t offset = before * block.length + i * stride;
+      before += std::max(stride, width);
       packing.packRight(buffers.packedB + offset * packing.elementBytes(),
                         stride, panelStride, p.b, block.first + i,
                         std::min(step, length - i), block.column + panel,
                         width);
     }
+  }
 }
 
 /// Multiplies a block of a by b, NC columns after NC columns.
@@ -163,13 +167,15 @@ void GemmTile::multiplyPanels(const Block &block, int64_t from,
   std::array<Panel, mostPanels> panels;
   int64_t count = 0;
   int64_t columnBytes = block.length * packing.elementBytes();
+  int64_t before = 0; // as packPanels counts
   for (int64_t begin = from, width; begin < to; begin += width, ++count) {
     width = panelWidth(begin, block.columns, block.widest());
     Panel &panel = panels[count];
     panel = {begin, width,
              block.readsB ? p.b.at(block.first, block.column + begin)
-                          : buffers.packedB + (begin - from) * columnBytes,
+                          : buffers.packedB + before * columnBytes,
              kernelOf(block, step, width), nullptr};
+    before += packedStride(width);
     if (int64_t left = block.rows % step)
       panel.rest = kernelOf(block, left, width);
   }
