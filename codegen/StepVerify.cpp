@@ -230,7 +230,7 @@ LogicalResult verifyUnits(step::PlanOp plan, const SymbolTable &symbols) {
     auto unit = symbols.lookup<fsdp::UnitOp>(storage.getUnit());
     for (Type type : {unit.getElementType(), unit.getMasterType(),
                       unit.getGradientType()}) {
-      int64_t bytes = step::elementBytes(type);
+      int64_t bytes = nn::elementBytes(type);
       for (auto [parameter, offset] :
            llvm::zip(unit.getParameters().getAsRange<FlatSymbolRefAttr>(),
                      unit.getOffsets()))

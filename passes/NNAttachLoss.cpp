@@ -319,7 +319,8 @@ FailureOr<Value> NNAttachLoss::attachCrossEntropy(Signature &signature,
             .elements = raise::typeOf(*labels).getNumElements()});
   return nn::CrossEntropyOp::create(builder, builder.getUnknownLoc(),
                                     scalarLike(logits), logits, *labels, scale,
-                                    option.ignore, option.shift)
+                                    option.ignore, option.shift,
+                                    APFloat(option.smoothing))
       .getResult();
 }
 

@@ -120,8 +120,8 @@ def NNAttachLoss : Pass<"nn-attach-loss", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"loss", "loss", "std::string", "\"\"",
-      "cross-entropy:logits=NAME,labels=NAME[,ignore=-100][,shift=0], mse:output=NAME,target=NAME "
-      "or output:NAME; "
+      "cross-entropy:logits=NAME,labels=NAME[,ignore=-100][,shift=0][,label-smoothing=0], "
+      "mse:output=NAME,target=NAME or output:NAME; "
       "without it, the graph's only scalar output">,
     ListOption<"outputs", "outputs", "std::string",
       "outputs that @model returns behind the loss, for evaluations">,

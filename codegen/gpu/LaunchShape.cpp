@@ -24,10 +24,6 @@ constexpr int64_t wantedBlocks = 132;
 // sector.
 constexpr int64_t columnBytes = 128, sectorBytes = 32;
 
-static int64_t bytesOf(Type element) {
-  return std::max<int64_t>(1, element.getIntOrFloatBitWidth() / 8);
-}
-
 namespace {
 /// A kernel reads and writes these elements.
 struct Elements {
@@ -38,7 +34,7 @@ struct Elements {
       auto tensor = dyn_cast<RankedTensorType>(type);
       if (!tensor)
         return;
-      int64_t bytes = bytesOf(tensor.getElementType());
+      int64_t bytes = nn::elementBytes(tensor.getElementType());
       widestComputed = std::max(widestComputed, bytes);
       mostElements = std::max(mostElements, tensor.getNumElements());
       // Masks of a byte follow what they mask.
@@ -49,9 +45,8 @@ struct Elements {
       Type type = kernel.getArgumentTypes()[i];
       visit(type, true);
       step::View view = step::viewOfInput(kernel, i);
-      mostElements =
-          std::max(mostElements,
-                   view.spanBytes() / step::elementBytes(view.elementType));
+      mostElements = std::max(
+          mostElements, view.spanBytes() / nn::elementBytes(view.elementType));
     }
     for (Type type : kernel.getFunctionType().getResults())
       visit(type, true);

@@ -2,6 +2,8 @@
 // stores run under the mask of the existing lanes.
 #include "codegen/kernels/ElementEmitter.h"
 
+#include "frontend/nn/support/ElementBytes.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -14,9 +16,6 @@ namespace shardc::kernels {
 static Type memoryType(Type element) {
   return element.isInteger(1) ? Type(IntegerType::get(element.getContext(), 8))
                               : heldType(element);
-}
-static unsigned bytesOf(Type element) {
-  return std::max(1u, element.getIntOrFloatBitWidth() / 8);
 }
 
 static Value elementPointer(OpBuilder &builder, Location loc, Value base,
@@ -32,7 +31,7 @@ static Value elementPointer(OpBuilder &builder, Location loc, Value base,
 unsigned ElementEmitter::alignmentOf(const IndexForm &where,
                                      Type element) const {
   constexpr int64_t argumentAlignment = 16;
-  int64_t bytes = bytesOf(element);
+  int64_t bytes = nn::elementBytes(element);
   if (!vectors.aligned())
     return bytes;
   return bytes * where.alignment(argumentAlignment / bytes,
@@ -42,7 +41,7 @@ unsigned ElementEmitter::alignmentOf(const IndexForm &where,
 Value ElementEmitter::load(Location loc, Value pointer, const IndexForm &where,
                            Type element) {
   Type memory = memoryType(element);
-  unsigned align = bytesOf(element);
+  unsigned align = nn::elementBytes(element);
   std::optional<int64_t> stride =
       where.laneStride(extents, vectors.alignedLanes());
   bool perLane = lanes != 1 && where.dependsOn(Loop::Lane) && stride != 0;
@@ -90,7 +89,7 @@ Value ElementEmitter::load(Location loc, Value pointer, const IndexForm &where,
 void ElementEmitter::store(Location loc, Value value, Value pointer,
                            const IndexForm &where, Type element) {
   Type memory = memoryType(element);
-  unsigned align = bytesOf(element);
+  unsigned align = nn::elementBytes(element);
   if (element.isInteger(1)) {
     Type type = vectors.isVector(value) ? vectors.vectorType(memory) : memory;
     value = arith::ExtUIOp::create(builder, loc, type, value);

@@ -81,7 +81,7 @@ static bool isWorthReadingInPlace(nn::SliceOp slice) {
     run *= view.shape[dim];
   }
   return !view.isContiguous() &&
-         run * step::elementBytes(view.elementType) % vectorBytes == 0 &&
+         run * nn::elementBytes(view.elementType) % vectorBytes == 0 &&
          view.offset % argumentBytes == 0;
 }
 

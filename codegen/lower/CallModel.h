@@ -39,7 +39,7 @@ inline int64_t elementsOf(llvm::ArrayRef<int64_t> shape) {
 
 /// Returns the bytes of one element.
 inline int64_t bytesOf(mlir::Value tensor) {
-  return step::elementBytes(mlir::getElementTypeOrSelf(tensor.getType()));
+  return nn::elementBytes(mlir::getElementTypeOrSelf(tensor.getType()));
 }
 
 } // namespace shardc

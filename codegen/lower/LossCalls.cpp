@@ -39,7 +39,7 @@ static void crossEntropy(nn::CrossEntropyOp op, EntryBuilder &entries) {
   entries.emit<step::CrossEntropyOp>(
       entries.ref(logits), entries.ref(labels), entries.ref(scale),
       entries.ref(loss), entries.ref(correct), entries.ref(workspace),
-      op.getIgnoreIndex(), op.getShift());
+      op.getIgnoreIndex(), op.getShift(), op.getSmoothing());
   countCorrect(correct, entries);
 }
 
@@ -52,7 +52,7 @@ static void crossEntropyGrad(nn::CrossEntropyGradOp op, EntryBuilder &entries) {
   entries.emit<step::CrossEntropyGradOp>(
       entries.ref(gradient), entries.ref(logits), entries.ref(labels),
       entries.ref(scale), entries.ref(result), op.getIgnoreIndex(),
-      op.getShift());
+      op.getShift(), op.getSmoothing());
 }
 
 // One entry makes the loss, and the gradients that somebody reads.
@@ -77,7 +77,7 @@ static void linearCrossEntropy(OpTy op, EntryBuilder &entries) {
     biasGradient = allocated(op.getBiasGradient());
   }
   auto isNarrow = [](const std::optional<View> &view) {
-    return view && step::elementBytes(view->elementType) < 4;
+    return view && nn::elementBytes(view->elementType) < 4;
   };
   step::LinearCrossEntropySizes sizes;
   sizes.rows = labels.elements();
@@ -96,7 +96,7 @@ static void linearCrossEntropy(OpTy op, EntryBuilder &entries) {
       entries.ref(inputGradient), entries.ref(weightGradient),
       entries.ref(biasGradient), entries.ref(correct), entries.ref(workspace),
       chunk, op.getIgnoreIndex(), op.getShift(), op.getTransposeWeight(),
-      op.getSoftcap());
+      op.getSoftcap(), op.getSmoothing());
   countCorrect(correct, entries);
 }
 

@@ -131,7 +131,7 @@ LogicalResult ProgramLowering::allGatherStart(fsdp::AllGatherStartOp op) {
   if (!unit)
     return op.emitOpError() << "names a unit that does not exist";
   int64_t bytes =
-      unit->op.getElements() * step::elementBytes(unit->elementType());
+      unit->op.getElements() * nn::elementBytes(unit->elementType());
   Value gathered =
       newBuffer(step::Kind::gather, bytes, ("gathered." + op.getUnit()).str());
   plan.setUnit(gathered, op.getUnit());
@@ -213,7 +213,7 @@ LogicalResult ProgramLowering::placeGradients(fsdp::FlatGradientsOp op) {
 
   location = op.getLoc();
   int64_t bytes =
-      unit->op.getElements() * step::elementBytes(unit->gradientType());
+      unit->op.getElements() * nn::elementBytes(unit->gradientType());
   Value flat = newBuffer(step::Kind::gradient, bytes,
                          ("gradients." + op.getUnit()).str());
   plan.setUnit(flat, op.getUnit());
@@ -276,7 +276,7 @@ Value ProgramLowering::completeGradients(fsdp::FlatGradientsOp op) {
   // Padding has no gradient. Zeros there keep norms exact, and the memory is
   // another buffer's before.
   llvm::sort(covered);
-  int64_t end = 0, bytes = step::elementBytes(unit.gradientType());
+  int64_t end = 0, bytes = nn::elementBytes(unit.gradientType());
   covered.push_back({unit.op.getElements(), 0});
   for (auto [from, to] : covered) {
     if (from > end)
@@ -316,7 +316,7 @@ Value ProgramLowering::newReductionWorkspace(int64_t bytes) {
 
 int64_t ProgramLowering::allReduceBytes(const View &value, StringRef group) {
   return workspaces().allReduce(value.elements(),
-                                step::elementBytes(value.elementType),
+                                nn::elementBytes(value.elementType),
                                 plan.ranksOf(group));
 }
 

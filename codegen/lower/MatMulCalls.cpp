@@ -42,7 +42,7 @@ static void gemm(EntryBuilder &entries, const View &a, bool transposeA,
   std::optional<View> workspace;
   if (int64_t bytes = entries.workspaces().gemm(
           columns[0], columns[1], rows[transposeA ? 0 : 1],
-          step::elementBytes(a.elementType)))
+          nn::elementBytes(a.elementType)))
     workspace = entries.newWorkspace(bytes);
   entries.emit<step::GemmOp>(
       entries.ref(a), entries.ref(b), entries.ref(beside.bias),

@@ -16,7 +16,7 @@ step::View UnitLayout::view(Value flat, const Member &member,
       cast<RankedTensorType>(nn::ParameterOp(member.parameter).getType())
           .clone(elementType);
   return step::View::contiguous(
-      flat, member.offset * step::elementBytes(type.getElementType()), type);
+      flat, member.offset * nn::elementBytes(type.getElementType()), type);
 }
 
 PlanBuilder::PlanBuilder(ModuleOp module, const Target &target)
@@ -39,8 +39,7 @@ Value PlanBuilder::buffer(int64_t bytes, StringRef name, Location loc,
 
 Value PlanBuilder::buffer(RankedTensorType type, StringRef name, Location loc,
                           step::Kind kind) {
-  return buffer(type.getNumElements() *
-                    step::elementBytes(type.getElementType()),
+  return buffer(type.getNumElements() * nn::elementBytes(type.getElementType()),
                 name, loc, kind);
 }
 
@@ -102,7 +101,7 @@ void PlanBuilder::addResidentUnits(ArrayRef<func::FuncOp> functions) {
     SmallVector<int64_t> offsets;
     // Each of them is an argument of kernels where it lies.
     int64_t multiple = std::max<int64_t>(
-        target.argumentAlignment() / step::elementBytes(elementType), 1);
+        target.argumentAlignment() / nn::elementBytes(elementType), 1);
     int64_t elements = 0, values = 0;
     for (nn::ParameterOp parameter : parameters) {
       references.push_back(FlatSymbolRefAttr::get(parameter.getSymNameAttr()));
@@ -198,7 +197,7 @@ FailureOr<step::View> PlanBuilder::input(BlockArgument argument) {
   step::InputOp &op = inputs[name];
   if (!op) {
     int64_t bytes =
-        type.getNumElements() * step::elementBytes(type.getElementType());
+        type.getNumElements() * nn::elementBytes(type.getElementType());
     Location loc = argument.getLoc();
     step::View view =
         step::View::contiguous(buffer(bytes, "input." + name, loc), 0, type);
@@ -233,7 +232,7 @@ step::View PlanBuilder::constant(ElementsAttr value, Location loc) {
   if (!view.buffer) {
     auto type = cast<RankedTensorType>(value.getShapedType());
     int64_t bytes =
-        type.getNumElements() * step::elementBytes(type.getElementType());
+        type.getNumElements() * nn::elementBytes(type.getElementType());
     Value storage =
         buffer(bytes, "constant." + std::to_string(constants.size() - 1), loc);
     step::ConstantOp::create(builder, loc, storage, value);

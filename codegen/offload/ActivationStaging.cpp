@@ -93,12 +93,12 @@ ActivationStaging::candidateOf(step::BufferOp buffer) const {
       return std::nullopt;
   // Whole elements of one size, all of which have been written.
   candidate.type = cast<MemRefType>(uses[used].view.getType()).getElementType();
-  int64_t size = step::elementBytes(candidate.type);
+  int64_t size = nn::elementBytes(candidate.type);
   if (candidate.bytes() == 0 || candidate.bytes() % size)
     return std::nullopt;
   for (const Use &use : uses)
-    if (step::elementBytes(cast<MemRefType>(step::ViewOp(use.view).getType())
-                               .getElementType()) != size)
+    if (nn::elementBytes(cast<MemRefType>(step::ViewOp(use.view).getType())
+                             .getElementType()) != size)
       return std::nullopt;
   SmallVector<std::pair<int64_t, int64_t>> written;
   for (const Use &use : ArrayRef(uses).take_front(used))
@@ -258,7 +258,7 @@ struct Away {
 
   Value whole(OpBuilder &builder, Value of) const {
     int64_t elements = static_cast<int64_t>(step::BufferOp(buffer).getBytes()) /
-                       step::elementBytes(type);
+                       nn::elementBytes(type);
     return step::ViewOp::create(builder, of.getLoc(),
                                 MemRefType::get({elements}, type), of,
                                 uint64_t(0));

@@ -22,13 +22,13 @@ static Value viewOf(OpBuilder &builder, Value buffer, int64_t begin,
                     int64_t elements, Type type) {
   return step::ViewOp::create(
       builder, buffer.getLoc(), MemRefType::get({elements}, type), buffer,
-      static_cast<uint64_t>(begin * step::elementBytes(type)));
+      static_cast<uint64_t>(begin * nn::elementBytes(type)));
 }
 
 int64_t OptimizerStaging::Part::elementBytes() const {
   int64_t bytes = 0;
   for (const Kept &kept : host)
-    bytes += step::elementBytes(kept.type);
+    bytes += nn::elementBytes(kept.type);
   return bytes;
 }
 
@@ -132,7 +132,7 @@ void OptimizerStaging::load(OpBuilder &builder, Part &part) {
     auto buffer = kept.buffer.getDefiningOp<step::BufferOp>();
     Value staged =
         step::BufferOp::create(builder, buffer.getLoc(), step::Kind::staging,
-                               part.elements * step::elementBytes(kept.type),
+                               part.elements * nn::elementBytes(kept.type),
                                ("staged." + buffer.getName()).str());
     part.staged.push_back(viewOf(builder, staged, 0, part.elements, kept.type));
     Value from =
@@ -152,7 +152,7 @@ void OptimizerStaging::update(OpBuilder &builder, Part &part) {
       builder, gradient.getLoc(),
       MemRefType::get({part.elements}, gradientType), gradient.getBuffer(),
       gradient.getOffset() +
-          static_cast<uint64_t>(part.begin * step::elementBytes(gradientType)));
+          static_cast<uint64_t>(part.begin * nn::elementBytes(gradientType)));
   ValueRange states = part.staged;
   states = states.drop_front(part.hasMaster).drop_back(part.hasParameters);
   auto made = step::OptimizerStepOp::create(

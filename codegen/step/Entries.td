@@ -153,7 +153,7 @@ def Step_CrossEntropyOp : Step_Entry<"cross_entropy"> {
   let arguments = (ins Step_Reads<Step_View>:$logits, Step_Reads<Step_View>:$labels,
     Step_Reads<Step_View>:$scale, Step_Writes<Step_View>:$loss,
     Step_Writes<Optional<Step_View>>:$correct, Step_Writes<Step_View>:$workspace,
-    I64Attr:$ignore_index, I64Attr:$shift);
+    I64Attr:$ignore_index, I64Attr:$shift, DefaultValuedAttr<F64Attr, "0.0">:$smoothing);
   let assemblyFormat = [{$logits `,` $labels `,` $scale `into` $loss (`correct` $correct^)?
     `workspace` $workspace attr-dict `:` functional-type(operands, results)}];
 }
@@ -172,7 +172,8 @@ def Step_CrossEntropyGradOp : Step_Entry<"cross_entropy_grad"> {
   }];
   let arguments = (ins Step_Reads<Step_View>:$gradient, Step_Reads<Step_View>:$logits,
     Step_Reads<Step_View>:$labels, Step_Reads<Step_View>:$scale,
-    Step_Writes<Step_View>:$logits_gradient, I64Attr:$ignore_index, I64Attr:$shift);
+    Step_Writes<Step_View>:$logits_gradient, I64Attr:$ignore_index, I64Attr:$shift,
+    DefaultValuedAttr<F64Attr, "0.0">:$smoothing);
   let assemblyFormat = [{$gradient `,` $logits `,` $labels `,` $scale `into` $logits_gradient
     attr-dict `:` functional-type(operands, results)}];
 }
@@ -201,7 +202,7 @@ def Step_LinearCrossEntropyOp : Step_Entry<"linear_cross_entropy", [AttrSizedOpe
     Step_Writes<Optional<Step_View>>:$bias_gradient, Step_Writes<Optional<Step_View>>:$correct,
     Step_Writes<Step_View>:$workspace,
     I64Attr:$chunk_rows, I64Attr:$ignore_index, I64Attr:$shift, UnitAttr:$transpose_weight,
-    DefaultValuedAttr<F64Attr, "0.0">:$softcap);
+    DefaultValuedAttr<F64Attr, "0.0">:$softcap, DefaultValuedAttr<F64Attr, "0.0">:$smoothing);
   let assemblyFormat = [{$input `,` $weight (`bias` $bias^)? `labels` $labels `,` $scale `into`
     $loss (`input_gradient` $input_gradient^)? (`weight_gradient` $weight_gradient^)?
     (`bias_gradient` $bias_gradient^)? (`correct` $correct^)? `workspace` $workspace attr-dict `:`

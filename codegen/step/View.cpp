@@ -8,10 +8,6 @@ using namespace mlir;
 
 namespace shardc::step {
 
-int64_t elementBytes(Type elementType) {
-  return llvm::divideCeil(elementType.getIntOrFloatBitWidth(), 8);
-}
-
 static SmallVector<int64_t> rowMajorStrides(ArrayRef<int64_t> shape) {
   SmallVector<int64_t> strides(shape.size(), 1);
   for (int64_t dim = int64_t(shape.size()) - 2; dim >= 0; --dim)
@@ -60,7 +56,7 @@ int64_t View::spanBytes() const {
   int64_t last = 0;
   for (auto [size, stride] : llvm::zip(shape, strides))
     last += (size - 1) * stride;
-  return (last + 1) * elementBytes(elementType);
+  return (last + 1) * nn::elementBytes(elementType);
 }
 
 bool View::isContiguous() const {
@@ -123,7 +119,7 @@ View View::slice(ArrayRef<int64_t> starts, ArrayRef<int64_t> limits,
                  ArrayRef<int64_t> steps) const {
   View result = *this;
   for (int64_t dim = 0; dim < rank(); ++dim) {
-    result.offset += starts[dim] * strides[dim] * elementBytes(elementType);
+    result.offset += starts[dim] * strides[dim] * nn::elementBytes(elementType);
     result.shape[dim] = llvm::divideCeil(limits[dim] - starts[dim], steps[dim]);
     result.strides[dim] = strides[dim] * steps[dim];
   }

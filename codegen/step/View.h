@@ -3,6 +3,8 @@
 #ifndef SHARDC_CODEGEN_STEP_VIEW_H
 #define SHARDC_CODEGEN_STEP_VIEW_H
 
+#include "frontend/nn/support/ElementBytes.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Value.h"
@@ -10,9 +12,6 @@
 #include <optional>
 
 namespace shardc::step {
-
-/// Bytes that one element occupies in memory; an i1 takes a byte.
-int64_t elementBytes(mlir::Type elementType);
 
 /// A strided tensor in a buffer. Strides are in elements; a broadcast dim has
 /// stride 0.

@@ -60,7 +60,7 @@ private:
 double sizeOf(Value view) {
   step::View of = step::View::of(view);
   return static_cast<double>(
-      std::min(of.elements() * step::elementBytes(of.elementType),
+      std::min(of.elements() * nn::elementBytes(of.elementType),
                of.spanBytes())); // what is broadcast is read once
 }
 
@@ -101,7 +101,7 @@ bool ProgramReader::addStart(Operation *entry) {
         addCollective(
             entry, "gather", start.getGroup(), &CostModel::allGather,
             static_cast<double>(unit.getElements() / unit.getShards() *
-                                step::elementBytes(unit.getElementType())));
+                                nn::elementBytes(unit.getElementType())));
         return true;
       })
       .Case([&](step::ReduceScatterStartOp start) {
@@ -288,7 +288,7 @@ double ProgramReader::secondsOf(Operation *entry) {
       if (auto type = dyn_cast<MemRefType>(operand.getType());
           type && isa<FloatType>(type.getElementType())) {
         elementBytes =
-            std::max<int64_t>(2, step::elementBytes(type.getElementType()));
+            std::max<int64_t>(2, nn::elementBytes(type.getElementType()));
         break;
       }
     auto operations = static_cast<double>(flops.getInt());

@@ -124,7 +124,8 @@ struct RaiseMeanCrossEntropy : OpRewritePattern<nn::DivOp> {
     Value scale = nn::ReciprocalOp::create(rewriter, location, scalar, divisor);
     auto crossEntropy = nn::CrossEntropyOp::create(
         rewriter, location, scalar, likelihood->logits, labels, scale,
-        likelihood->ignored.value_or(-100), /*shift=*/0);
+        likelihood->ignored.value_or(-100), /*shift=*/0,
+        /*smoothing=*/APFloat(0.0));
     crossEntropy->setDiscardableAttr("nn.reduction",
                                      rewriter.getStringAttr("mean"));
     Value loss = crossEntropy;
@@ -216,7 +217,7 @@ struct FuseHead : OpRewritePattern<nn::CrossEntropyOp> {
         scaled(linear.getBias()), op.getLabels(), op.getScale(),
         op.getIgnoreIndexAttr(), op.getShiftAttr(),
         linear.getTransposeWeightAttr(),
-        rewriter.getF64FloatAttr(head->softcap));
+        rewriter.getF64FloatAttr(head->softcap), op.getSmoothingAttr());
     return success();
   }
 };

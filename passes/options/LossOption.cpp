@@ -9,7 +9,8 @@ using namespace llvm;
 namespace shardc {
 
 static constexpr StringLiteral forms =
-    "accepted are cross-entropy:logits=NAME,labels=NAME[,ignore=N][,shift=N], "
+    "accepted are cross-entropy:logits=NAME,labels=NAME[,ignore=N][,shift=N]"
+    "[,label-smoothing=S], "
     "mse:output=NAME,target=NAME and output:NAME";
 
 static Error refuseLoss(const Twine &what) {
@@ -49,6 +50,12 @@ Expected<LossOption> LossOption::parse(StringRef text) {
       if (value.getAsInteger(10, number) || (key == "shift" && number < 0))
         return refuseLoss("expects " + key + " to be a whole number" +
                           (key == "shift" ? " from 0 on" : "") + ", got '" +
+                          value + "'");
+    } else if (crossEntropy && key == "label-smoothing") {
+      if (value.getAsDouble(option.smoothing) ||
+          !(option.smoothing >= 0 && option.smoothing <= 1))
+        return refuseLoss("expects label-smoothing to be a number from 0 to 1, "
+                          "got '" +
                           value + "'");
     } else {
       return refuseLoss("unknown key '" + key + "' of " + kindName);

@@ -10,7 +10,8 @@
 
 namespace shardc {
 
-/// `cross-entropy:logits=NAME,labels=NAME[,ignore=-100][,shift=0]`,
+/// `cross-entropy:logits=NAME,labels=NAME[,ignore=-100][,shift=0]
+/// [,label-smoothing=0]`,
 /// `mse:output=NAME,target=NAME` or `output:NAME`.
 struct LossOption {
   enum Kind { CrossEntropy, MeanSquaredError, Output };
@@ -20,6 +21,7 @@ struct LossOption {
   std::string target; // labels or target; empty for an output of the graph
   int64_t ignore = -100;
   int64_t shift = 0;
+  double smoothing = 0; // of labels, from 0 to 1
 
   /// Errors are one line that names the offending part and the accepted forms.
   static llvm::Expected<LossOption> parse(llvm::StringRef text);

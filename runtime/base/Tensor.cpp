@@ -2,6 +2,7 @@
 #include "runtime/base/Tensor.h"
 
 #include "runtime/base/DType.h"
+#include "runtime/base/Text.h"
 
 #include <algorithm>
 
@@ -46,15 +47,8 @@ int64_t Tensor::spanBytes() const {
   return (last + 1) * int64_t(elementSize(dtype));
 }
 
-std::string runtime::listText(std::span<const int64_t> numbers) {
-  std::string text = "[";
-  for (size_t i = 0; i < numbers.size(); ++i)
-    text += (i ? ", " : "") + std::to_string(numbers[i]);
-  return text + "]";
-}
-
 std::string Tensor::describe() const {
-  return std::string(dtypeName(dtype)) + " " + listText(shape);
+  return std::string(dtypeName(dtype)) + " " + shapeText(shape);
 }
 
 std::vector<int64_t>

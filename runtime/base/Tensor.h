@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -15,9 +14,6 @@ namespace shardc::runtime {
 
 int64_t elementCount(const plan::Tensor &tensor);
 int64_t bytesOf(const plan::Tensor &tensor);
-
-/// [4, 128, 64]
-std::string listText(std::span<const int64_t> numbers);
 
 struct Tensor {
   std::byte *data = nullptr;

@@ -52,4 +52,11 @@ std::string numberText(double number) {
   return format("%.9g", withoutNanSign(number));
 }
 
+std::string shapeText(std::span<const int64_t> shape) {
+  std::string text = "[";
+  for (size_t axis = 0; axis < shape.size(); ++axis)
+    text += (axis ? ", " : "") + std::to_string(shape[axis]);
+  return text + "]";
+}
+
 } // namespace shardc::runtime

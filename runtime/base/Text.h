@@ -2,6 +2,8 @@
 #ifndef SHARDC_RUNTIME_BASE_TEXT_H
 #define SHARDC_RUNTIME_BASE_TEXT_H
 
+#include <cstdint>
+#include <span>
 #include <string>
 
 namespace shardc::runtime {
@@ -18,6 +20,10 @@ std::string countText(double count);
 
 /// 9 digits at most: a float32 in full, "1048576" and not "1.04858e+06".
 std::string numberText(double number);
+
+/// "[64, 128]": a shape, strides.
+std::string shapeText(std::span<const int64_t> shape);
+
 } // namespace shardc::runtime
 
 #endif

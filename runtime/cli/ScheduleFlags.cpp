@@ -40,6 +40,9 @@ void declareSchedule(FlagTable &flags, Options &options) {
               });
   flags.integer("--warmup-steps", schedule.warmupSteps, 0,
                 "steps over which the learning rate rises [0]");
+  flags.number("--warmup-ratio", schedule.warmupRatio, factor,
+               "instead of --warmup-steps: their part of the schedule's "
+               "steps, rounded up");
   flags.number("--warmup-start-factor", schedule.warmupStartFactor, factor,
                "the rise begins at this part of --lr [0; of "
                "warmup_stable_decay --min-lr / --lr]");
@@ -119,9 +122,11 @@ void checkSchedule(const Options &options) {
   const ScheduleOptions &schedule = options.schedule;
   auto given = [&](const char *flag) { return options.given.contains(flag); };
   for (const char *flag : {"--warmup-start-factor", "--warmup-shape"})
-    if (given(flag) && !given("--warmup-steps"))
+    if (given(flag) && !given("--warmup-steps") && !given("--warmup-ratio"))
       fail(placeOf(options.given, flag), flag,
-           " has no effect without --warmup-steps");
+           " has no effect without --warmup-steps or --warmup-ratio");
+  if (given("--warmup-steps") && given("--warmup-ratio"))
+    fail("--warmup-steps and --warmup-ratio exclude each other");
   for (const Use &use : uses) {
     bool isOff = use.flag == std::string("--min-lr") && schedule.minimum == 0;
     if (given(use.flag) && !isOff &&

@@ -5,7 +5,7 @@
 namespace shardc::runtime::cpu {
 
 static Labels labelsOf(const entry::Labels &labels) {
-  return {labels.labels, labels.ignoreIndex, labels.shift};
+  return {labels.labels, labels.ignoreIndex, labels.shift, labels.smoothing};
 }
 
 Task bind(CpuDevice &device, const entry::CrossEntropy &entry) {

@@ -21,7 +21,8 @@ static void lossOnly(const Tensor &logits, const Labels &labels,
     for (int64_t row = begin; row < end; ++row) {
       const S *of = logits.as<S>() + row * rows.stride;
       int64_t label = targets.of(row);
-      rowLosses[row] = lossOfRow<S>(of, classes, label, 0, nullptr);
+      rowLosses[row] =
+          lossOfRow<S>(of, classes, {label, labels.smoothing}, 0, nullptr);
       if (correct && isTop(of, classes, label))
         ++tops;
     }
@@ -43,8 +44,9 @@ static void gradientOnly(const Tensor &logits, const Labels &labels,
   T factor = *scale.as<T>() * (gradient ? *gradient.as<T>() : T(1));
   pool.forRanges(rows.rows, 1, [&](int64_t begin, int64_t end, int) {
     for (int64_t row = begin; row < end; ++row)
-      lossOfRow<S>(logits.as<S>() + row * rows.stride, classes, targets.of(row),
-                   factor, logitsGradient.as<S>() + row * out.stride);
+      lossOfRow<S>(logits.as<S>() + row * rows.stride, classes,
+                   {targets.of(row), labels.smoothing}, factor,
+                   logitsGradient.as<S>() + row * out.stride);
   });
   targets.check();
 }

@@ -24,6 +24,7 @@ struct Labels {
   Tensor labels;
   int64_t ignoreIndex = -100;
   int64_t shift = 0;
+  double smoothing = 0; // how much of a label is of all classes alike
 };
 
 /// Computes loss = scale * sum over rows, for logits [..., classes] that are
@@ -35,8 +36,8 @@ void crossEntropy(const Tensor &logits, const Labels &labels,
                   const Tensor &correct, std::byte *workspace,
                   ThreadPool &pool);
 
-/// Computes logitsGradient = gradient * scale * (softmax(logits) -
-/// one_hot(label)); it may be `logits`.
+/// Computes logitsGradient = gradient * scale * (softmax(logits) - (1 -
+/// smoothing) * one_hot(label) - smoothing / classes); it may be `logits`.
 void crossEntropyGrad(const Tensor &logits, const Labels &labels,
                       const Tensor &scale, const Tensor &gradient,
                       const Tensor &logitsGradient, ThreadPool &pool);

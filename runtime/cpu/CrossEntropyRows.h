@@ -50,45 +50,84 @@ private:
   FirstWrong wrong;
 };
 
+/// The probabilities that a row's label asks for: all of `smoothing` shared by
+/// the classes, the rest the label's.
+struct Wanted {
+  int64_t label;
+  double smoothing;
+
+  /// Their mean of the logits, in float64 and in one order.
+  template <typename S>
+  double expected(const S *logits, int64_t classes) const {
+    double own = widened(logits[label]);
+    if (smoothing == 0)
+      return own;
+    constexpr int64_t width = 8;
+    double sums[width] = {}, sum = 0;
+    for (int64_t begin = 0; begin < classes; begin += width)
+      for (int64_t lane = 0; lane < std::min(width, classes - begin); ++lane)
+        sums[lane] += widened(logits[begin + lane]);
+    for (double part : sums)
+      sum += part;
+    return (1 - smoothing) * own + smoothing * (sum / double(classes));
+  }
+  /// What a gradient subtracts at the label, and of every class.
+  template <typename T> T own(T factor) const {
+    return T(double(factor) * (1 - smoothing));
+  }
+  template <typename T> T uniform(T factor, int64_t classes) const {
+    return T(double(factor) * smoothing / double(classes));
+  }
+};
+
 /// As lossOfRow, of logits that a softcap has left: `logits` become the gradient
 /// of what they were before.
 template <typename T>
-double lossOfCappedRow(T *logits, int64_t classes, int64_t label, T factor,
-                       T softcap) {
+double lossOfCappedRow(T *logits, int64_t classes, const Wanted &wanted,
+                       T factor, T softcap) {
   const simd::Simd<T> &loops = simd::loops<T>();
-  double sum, logSumExp = loops.logSumExp(logits, nullptr, &sum, classes);
-  const T atLabel = logits[label], part = atLabel / softcap;
+  double sum, logSumExp = loops.logSumExp(logits, nullptr, &sum, classes),
+              expected = wanted.expected(logits, classes);
+  T &atLabel = logits[wanted.label], part = atLabel / softcap;
   loops.softcapGradientRow(logits, softcap, T(logSumExp - std::log(sum)),
-                           T(factor / sum), classes);
-  logits[label] -= factor * (1 - part * part);
-  return logSumExp - double(atLabel);
+                           T(factor / sum), wanted.uniform(factor, classes),
+                           classes);
+  atLabel -= wanted.own(factor) * (1 - part * part);
+  return logSumExp - expected;
 }
 
-/// Computes a row's loss. `gradient` becomes factor * (softmax - one_hot); it
+/// Computes a row's loss. `gradient` becomes factor * (softmax - wanted); it
 /// may be null (there is none) or `logits`.
 template <typename S>
-double lossOfRow(const S *logits, int64_t classes, int64_t label,
+double lossOfRow(const S *logits, int64_t classes, const Wanted &wanted,
                  ComputeOf<S> factor, S *gradient) {
+  const int64_t label = wanted.label;
   if (label == noLabel) {
     if (gradient)
       std::fill_n(gradient, classes, S());
     return 0;
   }
-  double atLabel = widened(logits[label]);
+  const double expected = wanted.expected(logits, classes);
+  const ComputeOf<S> own = wanted.own(factor),
+                     uniform = wanted.uniform(factor, classes);
   if constexpr (isHalfType<S>) {
     const simd::HalfSimd<S> &loops = simd::halfLoops<S>();
     simd::LogitsSum row = loops.logitsSum(logits, classes);
     if (gradient)
-      loops.crossEntropyGradient(logits, gradient, row, factor, label, classes);
-    return double(row.maximum) + std::log(row.sum) - atLabel;
+      loops.crossEntropyGradient(logits, gradient, row, factor, own, uniform,
+                                 label, classes);
+    return double(row.maximum) + std::log(row.sum) - expected;
   } else {
     const simd::Simd<S> &loops = simd::loops<S>();
     double sum, logSumExp = loops.logSumExp(logits, gradient, &sum, classes);
     if (gradient) {
       loops.scale(gradient, S(factor / sum), classes);
-      gradient[label] -= factor;
+      if (uniform != 0)
+        for (int64_t i = 0; i < classes; ++i)
+          gradient[i] -= uniform;
+      gradient[label] -= own;
     }
-    return logSumExp - atLabel;
+    return logSumExp - expected;
   }
 }
 

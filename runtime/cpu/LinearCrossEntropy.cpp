@@ -185,14 +185,15 @@ void Chunks<S>::computeLosses(int64_t first, int64_t rows) {
     for (int64_t row = begin; row < end; ++row) {
       T *of = logits + row * classes;
       const int64_t label = targets.of(first + row);
+      const Wanted wanted{label, a.labels.smoothing};
       if (a.softcap != 0)
         simd::loops<T>().softcapRow(of, nullptr, T(a.softcap), classes);
       if (a.correct && isTop(of, classes, label))
         ++tops;
       rowLosses[first + row] =
           a.softcap != 0 && gradients && label != noLabel
-              ? lossOfCappedRow<T>(of, classes, label, factor, T(a.softcap))
-              : lossOfRow<T>(of, classes, label, factor,
+              ? lossOfCappedRow<T>(of, classes, wanted, factor, T(a.softcap))
+              : lossOfRow<T>(of, classes, wanted, factor,
                              gradients ? of : nullptr);
     }
   });

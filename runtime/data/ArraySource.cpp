@@ -3,19 +3,22 @@
 
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
+#include "runtime/base/Text.h"
 
 #include <algorithm>
 
 namespace shardc::runtime {
 
-/// Integers widen where no value is lost; floats become the program's compute
-/// type.
+/// Integers widen where no value is lost, booleans are 0 and 1 of them (a
+/// float mask may mean what is added); floats become the program's compute type.
 static bool accepts(plan::DType expected, plan::DType got) {
   if (expected == got)
     return true;
   if (isFloat(expected) || isFloat(got))
     return isFloat(expected) && isFloat(got);
-  if (expected == plan::BOOL || got == plan::BOOL)
+  if (got == plan::BOOL)
+    return true;
+  if (expected == plan::BOOL)
     return got == plan::UINT8;
   // Those without a sign fit where there is a bit more.
   return (isSigned(expected) || !isSigned(got)) &&

@@ -4,12 +4,14 @@
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
 #include "runtime/base/Suggest.h"
+#include "runtime/base/Text.h"
 #include "runtime/data/ConstantSource.h"
 #include "runtime/data/LossNormalization.h"
 #include "runtime/data/MixedSource.h"
 #include "runtime/data/OpenSource.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <optional>
 
@@ -306,6 +308,29 @@ void Dataset::checkBounds(int index, int64_t first, int64_t samples,
        ": ", value, " is not one of the values ", input.min_value(), " to ",
        input.max_value(), ignored ? concat(" or ", *ignored) : "", " of input ",
        input.name());
+}
+
+std::string Dataset::notFiniteText(std::span<const int64_t> samples) const {
+  for (int index = 0; index < plan.inputs_size(); ++index) {
+    SampleType type(plan.inputs(index));
+    if (!inputs[index] || !isFloat(type.dtype))
+      continue;
+    std::vector<std::byte> stored(type.bytes);
+    std::vector<double> values(type.elements);
+    for (int64_t sample : samples) {
+      inputs[index]->read(sample, 1, stored.data());
+      convertElements(stored.data(), type.dtype, values.data(), plan::FLOAT64,
+                      type.elements);
+      auto wrong = std::ranges::find_if_not(
+          values, [](double value) { return std::isfinite(value); });
+      if (wrong != values.end())
+        return concat(inputs[index]->where(sample, wrong - values.begin()),
+                      ": ", numberText(*wrong), " is no ",
+                      dtypeName(type.dtype), " to train on, of input ",
+                      plan.inputs(index).name());
+    }
+  }
+  return "";
 }
 
 void Dataset::load(int index, std::span<const int64_t> samples,

@@ -56,6 +56,10 @@ public:
   /// of whatever size. Throws as load() does.
   void checkValues() const;
 
+  /// "x.npy: sample 3 at [2]: nan is no float32 to train on, of input x" of the
+  /// first value of these samples that is not finite; empty where all are.
+  std::string notFiniteText(std::span<const int64_t> samples) const;
+
   struct LabelCount {
     int64_t valid = 0, all = 0;
   };

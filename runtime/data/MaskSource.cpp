@@ -3,6 +3,7 @@
 
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
+#include "runtime/base/Text.h"
 
 #include <algorithm>
 #include <array>

@@ -3,6 +3,7 @@
 
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
+#include "runtime/base/Text.h"
 
 #include <algorithm>
 
@@ -47,13 +48,6 @@ std::string sampleText(const SampleType &type, int64_t sample,
   }
   return "sample " + std::to_string(sample) +
          (position.empty() ? "" : " at " + shapeText(position));
-}
-
-std::string shapeText(std::span<const int64_t> shape) {
-  std::string text = "[";
-  for (size_t axis = 0; axis < shape.size(); ++axis)
-    text += (axis ? ", " : "") + std::to_string(shape[axis]);
-  return text + "]";
 }
 
 } // namespace shardc::runtime

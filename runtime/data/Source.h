@@ -77,9 +77,6 @@ template <typename Parts> std::vector<std::string> pathsOf(const Parts &parts) {
 /// "sample 3 at [2]"
 std::string sampleText(const SampleType &type, int64_t sample, int64_t element);
 
-/// "[64, 128]", as in errors.
-std::string shapeText(std::span<const int64_t> shape);
-
 } // namespace shardc::runtime
 
 #endif

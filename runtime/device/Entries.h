@@ -109,6 +109,7 @@ struct AttentionGrad {
 struct Labels {
   Tensor labels;
   int64_t ignoreIndex = -100, shift = 0;
+  double smoothing = 0; // how much of a label is of all classes alike
 };
 struct CrossEntropy {
   Tensor logits;

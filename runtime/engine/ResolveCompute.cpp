@@ -1,5 +1,6 @@
 // Launches, matrix products, embeddings, copies and index calls are resolved
 // here.
+#include "runtime/base/Text.h"
 #include "runtime/engine/Checks.h"
 #include "runtime/engine/Resolve.h"
 
@@ -28,8 +29,8 @@ entry::Launch resolve(const RankState &state, const plan::Launch &entry) {
              !std::ranges::equal(tensor.strides, strides))
       fail("argument ", place, " of kernel ", kernel.symbol(),
            " has the strides ",
-           listText({strides.data(), size_t(strides.size())}), ", got ",
-           listText(tensor.strides));
+           shapeText({strides.data(), size_t(strides.size())}), ", got ",
+           shapeText(tensor.strides));
     int64_t bytes = tensor.spanBytes();
     if (bytes != kernel.argument_bytes(place))
       fail("argument ", place, " of kernel ", kernel.symbol(), " has ",

@@ -11,7 +11,7 @@ template <typename Entry>
 static entry::Labels resolveLabels(const RankState &state, const Entry &entry,
                                    const Tensor &rows, const char *rowsName) {
   entry::Labels labels{state.resolve(entry.labels(), "labels"),
-                       entry.ignore_index(), entry.shift()};
+                       entry.ignore_index(), entry.shift(), entry.smoothing()};
   requireInteger(labels.labels, "labels");
   requireFloat(rows, rowsName);
   requireFoldable(rows, rowsName);
@@ -19,6 +19,8 @@ static entry::Labels resolveLabels(const RankState &state, const Entry &entry,
                "labels");
   if (labels.shift < 0)
     fail("expects a shift of at least 0, got ", labels.shift);
+  if (!(labels.smoothing >= 0 && labels.smoothing <= 1))
+    fail("expects a smoothing from 0 to 1, got ", labels.smoothing);
   return labels;
 }
 

@@ -31,11 +31,13 @@ static CLI::Option *declare(CLI::App &app, const Flag &flag) {
   return option;
 }
 
-static std::string unknownText(const FlagTable &table,
+static std::string unknownText(const FlagTable &table, const Program &program,
                                const std::string &argument) {
   std::string word = argument.substr(0, argument.find('='));
   if (!word.starts_with("-"))
     return concat("unexpected argument '", argument, "'; see --help");
+  if (std::string other = otherName(program.side, word); !other.empty())
+    return concat("unknown flag ", word, ": ", other, "; see --help");
   std::vector<std::string> known = {"--help"};
   for (const Flag &flag : table.flags())
     known.push_back(flag.name);
@@ -78,7 +80,7 @@ CommandLine readCommandLine(const FlagTable &table, const Program &program,
             : options[i]->results();
   }
   if (std::vector<std::string> rest = app.remaining(); !rest.empty())
-    line.unknown = unknownText(table, rest[0]);
+    line.unknown = unknownText(table, program, rest[0]);
   return line;
 }
 

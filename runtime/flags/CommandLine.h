@@ -3,6 +3,7 @@
 #define SHARDC_RUNTIME_FLAGS_COMMANDLINE_H
 
 #include "runtime/flags/FlagTable.h"
+#include "runtime/flags/OtherNames.h"
 
 #include <functional>
 #include <map>
@@ -22,6 +23,7 @@ struct Program {
   /// The section of a configuration file that has its keys; empty: they stand
   /// outside of all sections.
   std::string section;
+  Side side = Side::Trainer;
 };
 
 struct CommandLine {

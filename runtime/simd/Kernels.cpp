@@ -382,12 +382,14 @@ template <typename H> LogitsSum logitsSum(const H *logits, int64_t count) {
 }
 template <typename H>
 void crossEntropyGradient(const H *logits, H *gradient, LogitsSum row,
-                          float factor, int64_t label, int64_t count) {
+                          float factor, float own, float uniform, int64_t label,
+                          int64_t count) {
   const float scale = float(factor / row.sum);
   auto probability = [&](int64_t i, int64_t n) {
-    return exponential(loadLogits(logits + i, n) - row.maximum) * scale;
+    return exponential(loadLogits(logits + i, n) - row.maximum) * scale -
+           uniform;
   };
-  Float16x atLabel = probability(label, 1) - factor;
+  Float16x atLabel = probability(label, 1) - own;
   forLanes<float>(count, [&](int64_t i, int64_t n) {
     storeHalf(gradient + i, probability(i, n), n);
   });

@@ -118,9 +118,9 @@ template <typename T> struct Simd {
   /// scores[i] = cap * tanh(scores[i] / cap); its derivative goes to slopes
   /// (null: it is not wanted).
   void (*softcapRow)(T *scores, T *slopes, T cap, int64_t count);
-  /// logits[i] = exp(logits[i] - shift) * factor * (1 - (logits[i] / cap)^2), of
-  /// logits that softcapRow has left.
-  void (*softcapGradientRow)(T *logits, T cap, T shift, T factor,
+  /// logits[i] = (exp(logits[i] - shift) * factor - uniform) *
+  /// (1 - (logits[i] / cap)^2), of logits that softcapRow has left.
+  void (*softcapGradientRow)(T *logits, T cap, T shift, T factor, T uniform,
                              int64_t count);
 
   /// What probabilities of keys from `first` on, a multiple of 64, are multiplied
@@ -152,10 +152,11 @@ template <typename H> struct HalfSimd {
               int terms, int64_t count);
   /// In the order of Simd::logSumExp.
   LogitsSum (*logitsSum)(const H *logits, int64_t count);
-  /// gradient[i] = exp(logits[i] - row.maximum) * factor / row.sum, less
-  /// `factor` at `label`; each rounded once. `gradient` may be `logits`.
+  /// gradient[i] = exp(logits[i] - row.maximum) * factor / row.sum - uniform,
+  /// less `own` at `label`; each rounded once. `gradient` may be `logits`.
   void (*crossEntropyGradient)(const H *logits, H *gradient, LogitsSum row,
-                               float factor, int64_t label, int64_t count);
+                               float factor, float own, float uniform,
+                               int64_t label, int64_t count);
 };
 
 /// The loops for this machine's processor. T: float, double.

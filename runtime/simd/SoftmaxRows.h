@@ -87,11 +87,14 @@ void softcapRow(T *scores, T *slopes, T cap, int64_t count) {
 }
 
 template <typename T>
-void softcapGradientRow(T *logits, T cap, T shift, T factor, int64_t count) {
+void softcapGradientRow(T *logits, T cap, T shift, T factor, T uniform,
+                        int64_t count) {
   forLanes<T>(count, [&](int64_t i, int64_t n) {
     Vector<T> x = loadUpTo(logits + i, n), bounded = x / cap;
     storeUpTo(logits + i,
-              exponential(x - shift) * factor * (1 - bounded * bounded), n);
+              (exponential(x - shift) * factor - uniform) *
+                  (1 - bounded * bounded),
+              n);
   });
 }
 

@@ -62,6 +62,14 @@ Evaluation::Evaluation(const plan::Plan &plan, const RunSettings &settings,
   check(plan, data);
 }
 
+/// Whether exp(loss) is a perplexity: of tokens, not of one class a sample.
+static bool hasPerplexity(const plan::Plan &plan) {
+  const plan::Input *labels = labelsOf(plan);
+  return plan.loss().kind() == "cross_entropy" &&
+         plan.loss().reduction() != "sum" && labels &&
+         labels->tensor().shape_size() > 1;
+}
+
 bool hasAccuracy(const plan::Plan &plan) {
   return std::ranges::any_of(plan.eval().entries(), [](const auto &entry) {
     return entry.has_metric() && entry.metric().name() == correctMetric;
@@ -126,7 +134,7 @@ void Evaluation::visit(const std::function<void(int64_t first)> &take) {
 EvaluationResult Evaluation::operator()() {
   EvaluationResult result;
   result.loss = loss();
-  if (plan.loss().kind() == "cross_entropy" && plan.loss().reduction() != "sum")
+  if (hasPerplexity(plan))
     result.perplexity = std::exp(result.loss);
   if (!hasAccuracy(plan))
     return result;

@@ -39,14 +39,28 @@ Manifest manifestOf(const Options &options, const plan::Plan &plan,
 }
 
 std::string forgottenFlags(const Manifest &saved, const Options &options) {
-  static constexpr std::string_view learning[] = {
-      "--lr",       "--schedule",     "--warmup-steps",
-      "--min-lr",   "--min-lr-ratio", "--warmup-start-factor",
-      "--lr-power", "--decay-steps",  "--total-steps",
-      "--clip",     "--clip-norm",    "--weight-decay",
-      "--betas",    "--eps",          "--momentum",
-      "--nesterov", "--no-nesterov",  "--no-decay",
-      "--group",    "--adjust-lr",    "--grad-accumulation"};
+  static constexpr std::string_view learning[] = {"--lr",
+                                                  "--schedule",
+                                                  "--warmup-steps",
+                                                  "--warmup-ratio",
+                                                  "--min-lr",
+                                                  "--min-lr-ratio",
+                                                  "--warmup-start-factor",
+                                                  "--lr-power",
+                                                  "--decay-steps",
+                                                  "--total-steps",
+                                                  "--clip",
+                                                  "--clip-norm",
+                                                  "--weight-decay",
+                                                  "--betas",
+                                                  "--eps",
+                                                  "--momentum",
+                                                  "--nesterov",
+                                                  "--no-nesterov",
+                                                  "--no-decay",
+                                                  "--group",
+                                                  "--adjust-lr",
+                                                  "--grad-accumulation"};
   std::string text;
   const std::vector<std::string> &words = saved.flags;
   for (size_t i = 0; i < words.size(); ++i) {

@@ -51,6 +51,7 @@ struct LossScaleOptions {
 struct ScheduleOptions {
   Schedule::Kind kind = Schedule::Kind::Constant;
   int64_t warmupSteps = 0;
+  std::optional<double> warmupRatio; // of the schedule's steps
   std::optional<double> warmupStartFactor;
   Schedule::Shape warmupShape = Schedule::Shape::Linear;
   double minimum = 0;                 // --min-lr

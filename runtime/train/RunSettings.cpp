@@ -7,6 +7,7 @@
 #include "runtime/train/Draws.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace shardc::runtime {
@@ -78,24 +79,27 @@ static Schedule resolveSchedule(const Options &options, int64_t steps) {
   schedule.minimum = given.minimumRatio
                          ? *given.minimumRatio * options.learningRate
                          : given.minimum;
-  schedule.warmupSteps = given.warmupSteps;
+  schedule.totalSteps = given.totalSteps.value_or(steps);
+  schedule.warmupSteps =
+      given.warmupRatio ? static_cast<int64_t>(std::ceil(
+                              *given.warmupRatio * double(schedule.totalSteps)))
+                        : given.warmupSteps;
   bool isStable = given.kind == Kind::WarmupStableDecay;
   // As in transformers, where the warm-up of this one begins at the minimum.
   schedule.warmupStartFactor = given.warmupStartFactor.value_or(
       isStable && schedule.peak > 0 ? schedule.minimum / schedule.peak : 0);
   schedule.warmupShape = given.warmupShape;
-  schedule.totalSteps = given.totalSteps.value_or(steps);
   schedule.power = given.power;
   schedule.cycles =
       given.cycles.value_or(given.kind == Kind::CosineWithRestarts ? 1 : 0.5);
-  schedule.timescale =
-      given.timescale.value_or(given.warmupSteps ? given.warmupSteps : 10000);
+  schedule.timescale = given.timescale.value_or(
+      schedule.warmupSteps ? schedule.warmupSteps : 10000);
   schedule.decayShape = given.decayShape;
   schedule.decaySteps = given.decaySteps.value_or(0);
   schedule.stableSteps = given.stableSteps.value_or(
-      schedule.totalSteps - given.warmupSteps - schedule.decaySteps);
+      schedule.totalSteps - schedule.warmupSteps - schedule.decaySteps);
   if (isStable && schedule.stableSteps < 0)
-    fail("--warmup-steps ", given.warmupSteps, " and --decay-steps ",
+    fail(schedule.warmupSteps, " steps of warm-up and --decay-steps ",
          schedule.decaySteps, " are more than the ", schedule.totalSteps,
          " steps of the schedule; give fewer, or --stable-steps");
   return schedule;

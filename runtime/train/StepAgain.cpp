@@ -68,18 +68,24 @@ void requireFinite(Run &run, Rank &rank, BatchLoader &loader,
 
 void failInStep(Run &run, Rank &rank, BatchLoader &loader, PastStep step,
                 const std::string &what) {
+  SampleOrder order(run.settings.samples, run.settings.globalBatch,
+                    run.options.order, run.settings.batch,
+                    run.plan.mesh().ranks());
+  auto samplesIn = [&](int64_t microBatch) {
+    return samplesOf(run, order, step.begin, microBatch, rank.rank());
+  };
+  for (int64_t i = 0; i < step.numbers.microBatches; ++i)
+    if (std::string wrong = run.data.notFiniteText(samplesIn(i));
+        !wrong.empty())
+      fail(what, ": ", wrong, "; ", exportedText(run));
   if (!run.checksEntries)
     fail(what, "; ", exportedText(run));
   Communicator &communicator = rank.communicator();
   // Nobody is in the step as it was any more.
   communicator.barrier();
   *run.checksEntries = true;
-  SampleOrder order(run.settings.samples, run.settings.globalBatch,
-                    run.options.order, run.settings.batch,
-                    run.plan.mesh().ranks());
   for (int64_t i = 0; i < step.numbers.microBatches; ++i) {
-    std::vector<int64_t> samples =
-        samplesOf(run, order, step.begin, i, rank.rank());
+    std::vector<int64_t> samples = samplesIn(i);
     loader.load(run.data, samples, step.lossScale(i));
     loadDraws(run.plan, run.settings, rank.rank(), step.number, i, loader);
     loadRunningWeights(run.plan, step.numbers.microBatches, i, loader);

@@ -2,6 +2,7 @@
 #include "runtime/weights/ShardedParameters.h"
 
 #include "runtime/base/Error.h"
+#include "runtime/base/Text.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -25,13 +26,6 @@ std::vector<std::string> shardFiles(const std::string &folder) {
   return files;
 }
 
-static std::string dimsText(const std::vector<int64_t> &dims) {
-  std::string text;
-  for (int64_t dim : dims)
-    text += concat(text.empty() ? "" : ", ", dim);
-  return "[" + text + "]";
-}
-
 void checkTensor(const StoredTensors &tensors, const std::string &key,
                  const plan::Parameter &parameter, const std::string &folder) {
   if (!tensors.has(key))
@@ -40,8 +34,8 @@ void checkTensor(const StoredTensors &tensors, const std::string &key,
                              parameter.shape().end());
   if (tensors.shapeOf(key) != shape)
     fail(folder, ": tensor ", key, " has the shape ",
-         dimsText(tensors.shapeOf(key)), ", and this trainer expects ",
-         dimsText(shape));
+         shapeText(tensors.shapeOf(key)), ", and this trainer expects ",
+         shapeText(shape));
 }
 
 ShardedParameters::ShardedParameters(const plan::Plan &plan,

@@ -23,7 +23,7 @@ int64_t product(llvm::ArrayRef<int64_t> shape) {
 /// Byte addresses of the elements in row-major order.
 std::vector<int64_t> addresses(const View &view) {
   std::vector<int64_t> result;
-  int64_t bytes = elementBytes(view.elementType);
+  int64_t bytes = nn::elementBytes(view.elementType);
   for (int64_t linear = 0; linear < view.elements(); ++linear) {
     int64_t address = view.offset, rest = linear;
     for (int64_t dim = view.rank() - 1; dim >= 0; --dim) {
@@ -118,8 +118,8 @@ TEST_F(Views, HeadsOfAFusedProjectionAreStrided) {
 }
 
 TEST_F(Views, BooleansTakeAByte) {
-  EXPECT_EQ(elementBytes(builder.getI1Type()), 1);
-  EXPECT_EQ(elementBytes(builder.getF64Type()), 8);
+  EXPECT_EQ(nn::elementBytes(builder.getI1Type()), 1);
+  EXPECT_EQ(nn::elementBytes(builder.getF64Type()), 8);
 }
 
 TEST_F(Views, ContiguousViewsPrintWithoutLayout) {

@@ -170,6 +170,14 @@ func.func @shifts_labels(%x: tensor<3x2xf64> {test.values = dense<0.0> : tensor<
   return %y : tensor<f64>
 }
 
+// log 4 less (1/2 + 1/6) log 2: half is the label's, a sixth each class has.
+// CHECK-LABEL: @smooths_labels
+// CHECK: dense<0.92419624074659{{.*}}> : tensor<f64>
+func.func @smooths_labels(%x: tensor<1x3xf64> {test.values = dense<[[0.0, 0.0, 0.69314718055994531]]> : tensor<1x3xf64>}, %l: tensor<1xi64> {test.values = dense<2> : tensor<1xi64>}, %s: tensor<f64> {test.values = dense<1.0> : tensor<f64>}) -> tensor<f64> {
+  %y = nn.cross_entropy %x, %l, %s {ignore_index = -100 : i64, shift = 0 : i64, smoothing = 0.5 : f64} : (tensor<1x3xf64>, tensor<1xi64>, tensor<f64>) -> tensor<f64>
+  return %y : tensor<f64>
+}
+
 // rotate_half of (1, 2, 3, 4) is (-3, -4, 1, 2); of neighbours (-2, 1, -4, 3).
 // CHECK-LABEL: @rotates
 // CHECK-DAG: dense<{{\[\[\[\[}}-3.000000e+00, -4.000000e+00, 1.000000e+00, 2.000000e+00]]]]>

@@ -16,6 +16,14 @@ func.func @a_shift_leaves_something(%x: tensor<2x3x5xf32>, %l: tensor<2x3xi64>, 
 
 // -----
 
+func.func @smoothing_is_a_part(%x: tensor<2x5xf32>, %l: tensor<2xi64>, %s: tensor<f32>) {
+  // expected-error @below {{expects smoothing to be in [0, 1], got 1.500000e+00}}
+  %y = nn.cross_entropy %x, %l, %s {ignore_index = -100 : i64, shift = 0 : i64, smoothing = 1.5 : f64} : (tensor<2x5xf32>, tensor<2xi64>, tensor<f32>) -> tensor<f32>
+  return
+}
+
+// -----
+
 func.func @no_bias_no_gradient_of_it(%x: tensor<2x4xf32>, %w: tensor<4x5xf32>, %l: tensor<2xi64>, %s: tensor<f32>) {
   // expected-error @below {{expects no bias_gradient where there is no bias}}
   %y, %b = "nn.linear_cross_entropy_grad"(%x, %w, %l, %s) {ignore_index = -100 : i64, shift = 0 : i64, resultSegmentSizes = array<i32: 1, 0, 0, 1>}

@@ -289,6 +289,15 @@ class Mutation(MatrixMutation):
         self.what = entry.name
         return True
 
+    def smoothing_changed(self):
+        entry = self.pick("cross_entropy", "cross_entropy_grad", "linear_cross_entropy")
+        if entry is None:
+            return False
+        body(entry).smoothing = 0.25 - body(entry).smoothing
+        self.touch(entry, near=True)
+        self.what = entry.name
+        return True
+
     def flag_flipped(self):
         entry = self.pick("attention", "attention_grad", "round_sum", "all_reduce_start")
         if entry is None:

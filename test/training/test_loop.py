@@ -376,8 +376,16 @@ class Loop(unittest.TestCase):
             ("without --eval-every", ("--stop-below", 2), {}),
             ("there is no loss", ("--expect-loss-below", 2), {"steps": 0, "evaluates": False}),
             (
-                "are more than the 12 steps",
+                "0 steps of warm-up and --decay-steps 13 are more than the 12 steps",
                 ("--schedule", "warmup_stable_decay", "--decay-steps", 13),
+                {},
+            ),
+            (
+                "2 steps of warm-up and --decay-steps 11 are more than the 12 steps",
+                (
+                    *("--schedule", "warmup_stable_decay", "--decay-steps", 11),
+                    *("--warmup-ratio", 0.1),
+                ),
                 {},
             ),
         ):

@@ -213,7 +213,10 @@ class Losses(unittest.TestCase):
                     )
 
     def test_every_precision(self):
-        for name in ("mean-ignored", "sum", "weighted-sum", "computed-labels", "mean-and-squares"):
+        for name in (
+            *("mean-ignored", "sum", "weighted-sum", "computed-labels", "mean-and-squares"),
+            "smoothed-mean",
+        ):
             for precision in ("float32", "bf16", "float16"):
                 for mesh, micro_batches in (("1", 1), ("2", 3), ("4", 3), ("2x2", 1)):
                     if name == "computed-labels" and GLOBAL // MESHES[mesh] // micro_batches == 1:

@@ -114,13 +114,21 @@ class NotFinite(unittest.TestCase):
             for name, values in model.values.items()
             if name != "x"
         }
-        self.found(
-            *(*self.data(x=x, **doubled), "--steps", 3, "--grad-accumulation", 2),
-            nodes="node.0",
-            reads="has nan at element",
-            ranks=[2],
-            samples=("2", "28, 29"),
-        )
+        for processes in (1, 2, 4):
+            with self.subTest(processes=processes):
+                run = subprocess.run(
+                    [self.trainer, *self.data(x=x, **doubled), "--steps", "3", "--lr", "1e-3"]
+                    + ["--grad-accumulation", "2", "--nproc-per-node", str(processes)],
+                    capture_output=True,
+                    text=True,
+                    timeout=60,
+                )
+                self.assertEqual(run.returncode, 1, run.stderr)
+                self.assertRegex(
+                    run.stderr,
+                    r"error: the loss of step 1 \(counting from 0\) is nan: \S+\.npy: sample 29 at"
+                    r" \[3\]: nan is no float32 to train on, of input x; ",
+                )
 
     def test_of_a_kernel(self):
         """The logarithm of a negative number, in the sample that rank 3 has in the first step."""

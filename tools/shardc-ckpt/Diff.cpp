@@ -1,8 +1,8 @@
 // Where two checkpoints differ.
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
+#include "runtime/base/Text.h"
 #include "runtime/checkpoint/StoredCheckpoint.h"
-#include "runtime/data/Source.h"
 #include "runtime/metrics/Print.h"
 #include "tools/shardc-ckpt/Commands.h"
 

@@ -4,7 +4,6 @@
 #include "runtime/base/Text.h"
 #include "runtime/checkpoint/Folder.h"
 #include "runtime/checkpoint/StoredCheckpoint.h"
-#include "runtime/data/Source.h"
 #include "runtime/metrics/Print.h"
 #include "tools/shardc-ckpt/Commands.h"
 

@@ -50,6 +50,7 @@ void declareModel(OptionTable &table, Said &said) {
              "size of a symbolic dim (repeatable); batch is that of one rank");
   table.value("--loss", "LOSS", said.options.loss,
               "cross-entropy:logits=NAME,labels=NAME[,ignore=-100][,shift=1]"
+              "[,label-smoothing=S]"
               " | mse:output=NAME,target=NAME | output:NAME; "
               "default: the graph's only output, if it is a scalar");
   table.list("--output-values", "NAME ...", said.options.outputs,

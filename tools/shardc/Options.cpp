@@ -252,6 +252,7 @@ ParsedOptions shardc::parseOptions(Command command, int argc, char **argv,
             "--help.";
   program.helpColumn = 34;
   program.section = compileSection;
+  program.side = runtime::cli::Side::Compiler;
   try {
     Settings settings(table.flags, program, argc, argv);
     if (settings.question() == "--list-ops") {

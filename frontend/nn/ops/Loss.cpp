@@ -18,7 +18,8 @@ using namespace shardc::nn;
 //===----------------------------------------------------------------------===//
 
 static LogicalResult verifyLabels(Operation *op, StringRef what, Value rows,
-                                  Value labels, int64_t shift) {
+                                  Value labels, int64_t shift,
+                                  const APFloat &smoothing) {
   if (failed(expectRankAtLeast(op, what, rows, 1)) ||
       failed(expectShape(op, "labels", labels, shapeOf(rows).drop_back())))
     return failure();
@@ -26,6 +27,9 @@ static LogicalResult verifyLabels(Operation *op, StringRef what, Value rows,
   if (shift < 0 || (shift > 0 && shift >= sequence))
     return op->emitOpError("expects shift to be in [0, ")
            << sequence << "), got " << shift;
+  const double part = smoothing.convertToDouble();
+  if (!(part >= 0 && part <= 1))
+    return op->emitOpError("expects smoothing to be in [0, 1], got ") << part;
   return success();
 }
 
@@ -37,16 +41,16 @@ static LogicalResult expectSum(Operation *op, StringRef what, Value value,
 }
 
 LogicalResult CrossEntropyOp::verify() {
-  if (failed(verifyLabels(*this, "logits", getLogits(), getLabels(),
-                          getShift())) ||
+  if (failed(verifyLabels(*this, "logits", getLogits(), getLabels(), getShift(),
+                          getSmoothing())) ||
       failed(expectSum(*this, "scale", getScale(), getLogits())))
     return failure();
   return expectSum(*this, "loss", getLoss(), getLogits());
 }
 
 LogicalResult CrossEntropyGradOp::verify() {
-  if (failed(verifyLabels(*this, "logits", getLogits(), getLabels(),
-                          getShift())) ||
+  if (failed(verifyLabels(*this, "logits", getLogits(), getLabels(), getShift(),
+                          getSmoothing())) ||
       failed(expectSum(*this, "scale", getScale(), getLogits())) ||
       failed(expectSum(*this, "gradient", getGradient(), getLogits())))
     return failure();
@@ -56,7 +60,7 @@ LogicalResult CrossEntropyGradOp::verify() {
 
 template <typename Op> static LogicalResult verifyLinearCrossEntropy(Op op) {
   if (failed(verifyLabels(op, "input", op.getInput(), op.getLabels(),
-                          op.getShift())) ||
+                          op.getShift(), op.getSmoothing())) ||
       failed(expectRank(op, "weight", op.getWeight(), 2)))
     return failure();
   const int64_t in = shapeOf(op.getInput()).back();
@@ -114,7 +118,8 @@ CrossEntropyOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
   operandGradients.assign(3, Value());
   operandGradients[0] = CrossEntropyGradOp::create(
       builder, getLoc(), getLogits().getType(), resultGradients[0], getLogits(),
-      getLabels(), getScale(), getIgnoreIndex(), getShift());
+      getLabels(), getScale(), getIgnoreIndexAttr(), getShiftAttr(),
+      getSmoothingAttr());
   return success();
 }
 
@@ -134,7 +139,8 @@ LogicalResult LinearCrossEntropyOp::differentiate(
       needed[1] ? getWeight().getType() : none,
       hasBias && needed[2] ? getBias().getType() : none, getInput(),
       getWeight(), getBias(), getLabels(), getScale(), getIgnoreIndexAttr(),
-      getShiftAttr(), getTransposeWeightAttr(), getSoftcapAttr());
+      getShiftAttr(), getTransposeWeightAttr(), getSoftcapAttr(),
+      getSmoothingAttr());
   getLoss().replaceAllUsesWith(twin.getLoss());
 
   Formula f(builder, getLoc());
@@ -261,10 +267,14 @@ static FailureOr<Targets> findTargets(Operation *op, const HostTensor &labels,
 }
 
 /// Returns the loss of all rows times `scale`; `gradient`, if not null, becomes
-/// factor * (softmax - one hot).
+/// factor * (softmax - wanted).
 static double crossEntropy(const Floats &logits, const Targets &targets,
-                           int64_t classes, double scale, double factor,
-                           Floats *gradient) {
+                           int64_t classes, const APFloat &smoothing,
+                           double scale, double factor, Floats *gradient) {
+  const double part = smoothing.convertToDouble();
+  auto wanted = [&](int64_t i, int64_t target) {
+    return (i == target ? 1 - part : 0) + part / static_cast<double>(classes);
+  };
   double loss = 0;
   if (gradient)
     gradient->assign(logits.size(), 0);
@@ -276,10 +286,13 @@ static double crossEntropy(const Floats &logits, const Targets &targets,
     double sum = 0;
     for (int64_t i = 0; i < classes; ++i)
       sum += std::exp(x[i] - largest);
-    loss += largest + std::log(sum) - x[target];
+    loss += largest + std::log(sum);
+    for (int64_t i = 0; i < classes; ++i)
+      if (const double of = wanted(i, target); of != 0)
+        loss -= of * x[i];
     for (int64_t i = 0; gradient && i < classes; ++i)
       (*gradient)[row * classes + i] =
-          factor * (std::exp(x[i] - largest) / sum - (i == target ? 1 : 0));
+          factor * (std::exp(x[i] - largest) / sum - wanted(i, target));
   }
   return scale * loss;
 }
@@ -291,8 +304,9 @@ LogicalResult CrossEntropyOp::evaluate(ArrayRef<HostTensor> operands,
       findTargets(*this, operands[1], classes, getIgnoreIndex(), getShift());
   if (failed(targets))
     return failure();
-  const double loss = crossEntropy(operands[0].toFloats(), *targets, classes,
-                                   operands[2].floatAt(int64_t(0)), 0, nullptr);
+  const double loss =
+      crossEntropy(operands[0].toFloats(), *targets, classes, getSmoothing(),
+                   operands[2].floatAt(int64_t(0)), 0, nullptr);
   results.push_back(HostTensor::splat(tensorType(getLoss()), loss));
   return success();
 }
@@ -307,7 +321,7 @@ CrossEntropyGradOp::evaluate(ArrayRef<HostTensor> operands,
     return failure();
   Floats gradient;
   const double scale = operands[3].floatAt(int64_t(0));
-  crossEntropy(operands[1].toFloats(), *targets, classes, scale,
+  crossEntropy(operands[1].toFloats(), *targets, classes, getSmoothing(), scale,
                scale * operands[0].floatAt(int64_t(0)), &gradient);
   results.push_back(
       HostTensor::floats(tensorType(getResult()), std::move(gradient)));
@@ -365,7 +379,7 @@ LinearCrossEntropyOp::evaluate(ArrayRef<HostTensor> operands,
     return failure();
   const double loss =
       crossEntropy(linear.logits(bias), *targets, linear.classes,
-                   scale.floatAt(int64_t(0)), 0, nullptr);
+                   getSmoothing(), scale.floatAt(int64_t(0)), 0, nullptr);
   results.push_back(HostTensor::splat(tensorType(getLoss()), loss));
   return success();
 }
@@ -383,8 +397,8 @@ LinearCrossEntropyGradOp::evaluate(ArrayRef<HostTensor> operands,
     return failure();
   const Floats logits = linear.logits(bias);
   Floats dLogits;
-  const double loss =
-      crossEntropy(logits, *targets, linear.classes, scale, scale, &dLogits);
+  const double loss = crossEntropy(logits, *targets, linear.classes,
+                                   getSmoothing(), scale, scale, &dLogits);
   const int64_t rows = linear.rows, in = linear.in, classes = linear.classes;
   Floats dInput(rows * in, 0), dWeight(in * classes, 0), dBias(classes, 0);
   for (int64_t row = 0; row < rows; ++row)

@@ -9,7 +9,9 @@ def NN_CrossEntropyOp : NN_ComputeOp<"cross_entropy",
     [NN_IsLoss, NN_HasGradient, NN_HasLibraryCall, NN_ReadsPositions, NN_HasOperandTypes]> {
   let summary = "scale * sum over valid rows of (log_sum_exp(logits) - logits[label])";
   let description = [{
-    torch.nn.functional.cross_entropy, ONNX SoftmaxCrossEntropyLoss without class weights. logits
+    torch.nn.functional.cross_entropy, ONNX SoftmaxCrossEntropyLoss without class weights. With a
+    `smoothing` s in [0, 1] a row's loss is log_sum_exp(logits) - (1 - s) logits[label] - s mean
+    (logits), torch's label_smoothing (arXiv:1512.00567, section 7). logits
     [..., V] of a float type, labels [...] of i32 or i64; scale and loss have no dims and the
     logits' type, or float32 where that has 16 bits. Rows whose label is `ignore_index` do not
     count. With `shift` = s, the logits at position i of the last label dim are compared with the
@@ -23,7 +25,7 @@ def NN_CrossEntropyOp : NN_ComputeOp<"cross_entropy",
     ```
   }];
   let arguments = (ins NN_Float:$logits, NN_Int:$labels, NN_ScalarFloat:$scale,
-    I64Attr:$ignore_index, I64Attr:$shift);
+    I64Attr:$ignore_index, I64Attr:$shift, DefaultValuedAttr<F64Attr, "0.0">:$smoothing);
   let results = (outs NN_ScalarFloat:$loss);
   let assemblyFormat =
     "$logits `,` $labels `,` $scale attr-dict `:` functional-type(operands, $loss)";
@@ -31,8 +33,8 @@ def NN_CrossEntropyOp : NN_ComputeOp<"cross_entropy",
 }
 def NN_CrossEntropyGradOp : NN_ComputeOp<"cross_entropy_grad",
     [NN_HasLibraryCall, NN_ReadsPositions]> {
-  let summary = "gradient of the logits: scale * gradient * (softmax(logits) - one_hot(label)) for "
-    "valid rows, else 0";
+  let summary = "gradient of the logits: scale * gradient * (softmax(logits) - (1 - s) "
+    "one_hot(label) - s / V) for valid rows, else 0";
   let description = [{
     Logits, labels, scale and attributes are those of `nn.cross_entropy`; `gradient`, of the loss,
     has no dims and scale's type, the result the logits' type. All else is refused.
@@ -45,7 +47,8 @@ def NN_CrossEntropyGradOp : NN_ComputeOp<"cross_entropy_grad",
     ```
   }];
   let arguments = (ins NN_ScalarFloat:$gradient, NN_Float:$logits, NN_Int:$labels,
-    NN_ScalarFloat:$scale, I64Attr:$ignore_index, I64Attr:$shift);
+    NN_ScalarFloat:$scale, I64Attr:$ignore_index, I64Attr:$shift,
+    DefaultValuedAttr<F64Attr, "0.0">:$smoothing);
   let results = (outs NN_Float:$result);
   let assemblyFormat = [{$gradient `,` $logits `,` $labels `,` $scale attr-dict `:`
     functional-type(operands, $result)}];
@@ -57,8 +60,8 @@ def NN_LinearCrossEntropyOp : NN_ComputeOp<"linear_cross_entropy",
     "for the whole batch";
   let description = [{
     input [..., in], weight [in, V] ([V, in] with `transpose_weight`) and bias [V] have one float
-    type, labels [...] are i32 or i64; scale, loss, `ignore_index` and `shift` are those of
-    `nn.cross_entropy`. With a `softcap` c (not 0) a logit x is c tanh(x / c), as Gemma 2 has it
+    type, labels [...] are i32 or i64; scale, loss, `ignore_index`, `shift` and `smoothing` are
+    those of `nn.cross_entropy`. With a `softcap` c (not 0) a logit x is c tanh(x / c), as Gemma 2 has it
     (arXiv:2408.00118). All else is refused. The logits and their gradient are not rounded to 16
     bits. The gradients are those of `nn.linear_cross_entropy_grad`.
 
@@ -70,7 +73,7 @@ def NN_LinearCrossEntropyOp : NN_ComputeOp<"linear_cross_entropy",
   }];
   let arguments = (ins NN_Float:$input, NN_Float:$weight, Optional<NN_Float>:$bias, NN_Int:$labels,
     NN_ScalarFloat:$scale, I64Attr:$ignore_index, I64Attr:$shift, UnitAttr:$transpose_weight,
-    DefaultValuedAttr<F64Attr, "0.0">:$softcap);
+    DefaultValuedAttr<F64Attr, "0.0">:$softcap, DefaultValuedAttr<F64Attr, "0.0">:$smoothing);
   let results = (outs NN_ScalarFloat:$loss);
   let assemblyFormat = [{$input `,` $weight (`bias` $bias^)? `labels` $labels `,` $scale attr-dict
     `:` functional-type(operands, $loss)}];
@@ -97,7 +100,7 @@ def NN_LinearCrossEntropyGradOp : NN_ComputeOp<"linear_cross_entropy_grad",
   }];
   let arguments = (ins NN_Float:$input, NN_Float:$weight, Optional<NN_Float>:$bias, NN_Int:$labels,
     NN_ScalarFloat:$scale, I64Attr:$ignore_index, I64Attr:$shift, UnitAttr:$transpose_weight,
-    DefaultValuedAttr<F64Attr, "0.0">:$softcap);
+    DefaultValuedAttr<F64Attr, "0.0">:$softcap, DefaultValuedAttr<F64Attr, "0.0">:$smoothing);
   let results = (outs NN_ScalarFloat:$loss, Optional<NN_Float>:$input_gradient,
     Optional<NN_Float>:$weight_gradient, Optional<NN_Float>:$bias_gradient);
   let assemblyFormat = [{$input `,` $weight (`bias` $bias^)? `labels` $labels `,` $scale attr-dict

@@ -192,7 +192,7 @@ LogicalResult softmaxCrossEntropyLoss(NodeContext &context) {
     context.set(1, emit.transpose(emit.unary<nn::LogSoftmaxOp>(loss->scores),
                                   permutation));
   }
-  if (context.has(2) || loss->smoothing > 0 || loss->reduction == "none")
+  if (context.has(2) || loss->reduction == "none")
     return likelihoodLoss(context, *loss,
                           emit.unary<nn::LogSoftmaxOp>(loss->scores));
   Operand scale = emit.scalar(element, 1);
@@ -204,6 +204,8 @@ LogicalResult softmaxCrossEntropyLoss(NodeContext &context) {
       emit.typeOf({}, element), {loss->scores, loss->labels, scale},
       {emit.named("ignore_index", loss->ignoreIndex.value_or(-100)),
        emit.named("shift", int64_t(0)),
+       emit.attributes().getNamedAttr(
+           "smoothing", emit.attributes().getF64FloatAttr(loss->smoothing)),
        emit.attributes().getNamedAttr(
            "nn.reduction", emit.attributes().getStringAttr(loss->reduction))});
   context.set(0, emit.cast(result, loss->scores.elementType()));

@@ -92,15 +92,29 @@ SHARDC_DEVICE bool beats(C logit, Count i, C own, Count label) {
   return i < label ? !(logit < own) : i > label && !(logit <= own);
 }
 
+/// What a gradient subtracts: of every class, and at the label.
+template <typename C> struct WantedGradient {
+  Count label;
+  C own, uniform;
+
+  SHARDC_DEVICE WantedGradient(const LabelsParameters &of, Count label,
+                               C factor)
+      : label(label), own(C(double(factor) * (1 - of.smoothing))),
+        uniform(C(double(factor) * of.smoothing / double(of.classes))) {}
+
+  SHARDC_DEVICE C of(Count i) const {
+    return i == label ? own + uniform : uniform;
+  }
+};
+
 template <typename T>
-SHARDC_DEVICE void writeGradient(const Row<T> &row, T *gradient, Count label,
-                                 Compute<T> shift, Compute<T> scale,
-                                 Compute<T> factor) {
+SHARDC_DEVICE void writeGradient(const Row<T> &row, T *gradient,
+                                 const WantedGradient<Compute<T>> &wanted,
+                                 Compute<T> shift, Compute<T> scale) {
   using C = Compute<T>;
   constexpr int size = Row<T>::size;
   auto slope = [&](C logit, Count i) {
-    C probability = exponential(logit - shift) * scale;
-    C result = i == label ? probability - factor : probability;
+    C result = exponential(logit - shift) * scale - wanted.of(i);
     return row.softcap == 0 ? result : result * row.slope(logit);
   };
   Count threads = threadsOfBlock();
@@ -146,11 +160,15 @@ SHARDC_INLINE void crossEntropyRow(const CrossEntropyParameters &with,
   // Read before other threads write the gradient to its place.
   C own = row.one(label);
   ExponentialSum<C> sum;
+  double plain = 0; // the sum of the logits, where labels are smoothed
+  const bool isSmoothed = with.labels.smoothing != 0;
   bool isBeaten = !(own == own);
   for (Count pack = thread; pack < row.packs; pack += threads) {
     C values[size];
     row.read(pack, values);
     sum.add(values);
+    for (int i = 0; isSmoothed && i < size; ++i)
+      plain += double(values[i]);
     if (with.correct)
       for (int i = 0; i < size; ++i)
         isBeaten |= beats(values[i], pack * size + i, own, label);
@@ -158,6 +176,7 @@ SHARDC_INLINE void crossEntropyRow(const CrossEntropyParameters &with,
   for (Count i = row.packs * size + thread; i < classes; i += threads) {
     C value[] = {row.one(i)};
     sum.add(value);
+    plain += isSmoothed ? double(value[0]) : 0;
     isBeaten |= beats(value[0], i, own, label);
   }
   ExponentialSum<C> all;
@@ -171,15 +190,22 @@ SHARDC_INLINE void crossEntropyRow(const CrossEntropyParameters &with,
     if (thread == 0 && beaten == 0)
       atomicAdd(at<long long>(with.correct), 1);
   }
+  double expected = double(own);
+  if (isSmoothed)
+    expected +=
+        with.labels.smoothing *
+        (overBlock(plain, 0.0, sums, plus) / double(classes) - expected);
   if (with.losses && thread == 0)
     at<double>(with.losses)[with.firstRow + number] =
-        double(shift) + logarithm(total) - double(own);
+        double(shift) + logarithm(total) - expected;
   if (!gradient)
     return;
   C factor = *at<const C>(with.scale);
   if (with.outer)
     factor *= *at<const C>(with.outer);
-  writeGradient(row, at<T>(gradient), label, shift, C(factor / total), factor);
+  writeGradient(row, at<T>(gradient),
+                WantedGradient<C>(with.labels, label, factor), shift,
+                C(factor / total));
 }
 
 template <typename T>

@@ -28,6 +28,7 @@ struct LabelsParameters {
   Count rank;   // neighbours are merged
   Count sizes[mostDims], strides[mostDims];
   Count length, ignoreIndex, shift, classes;
+  double smoothing; // how much of a label is of all classes alike
   /// Of a word that becomes the least faultOf(position, label) of the labels
   /// that are neither ignoreIndex nor in [0, classes).
   Address fault;
@@ -40,15 +41,16 @@ struct CrossEntropyParameters {
   Address logits;
   Count rows, stride, firstRow; // row i has the label of row firstRow + i
   LabelsParameters labels;
-  /// Float64 by row: log(sum(exp(logits))) - logits[label], 0 where there is no
-  /// label.
+  /// Float64 by row: log(sum(exp(logits))) - (1 - smoothing) * logits[label] -
+  /// smoothing * mean(logits), 0 where there is no label.
   Address losses;
   /// Int64: is increased by the number of rows whose largest logit, of equal
   /// ones the first, is the label's.
   Address correct;
-  /// Type L: becomes factor * (softmax - one_hot(label)), 0 where there is no
-  /// label; factor = scale * outer, each of the computed type, outer 1 where it
-  /// is not there. It may be the logits.
+  /// Type L: becomes factor * (softmax - (1 - smoothing) * one_hot(label) -
+  /// smoothing / classes), 0 where there is no label; factor = scale * outer,
+  /// each of the computed type, outer 1 where it is not there. It may be the
+  /// logits.
   Address gradient;
   Count gradientStride;
   Address scale, outer;

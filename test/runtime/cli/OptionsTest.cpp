@@ -170,6 +170,11 @@ TEST(Options, NamesTheNearestFlag) {
   EXPECT_EQ(errorOf({"--wamrup-steps=3"}),
             "unknown flag --wamrup-steps, did you mean '--warmup-steps'?; see "
             "--help");
+  EXPECT_EQ(errorOf({"--learning-rate", "3"}),
+            "unknown flag --learning-rate: it is --lr here; see --help");
+  EXPECT_EQ(errorOf({"--per_device_train_batch_size=3"}),
+            "unknown flag --per_device_train_batch_size: it is --dim batch=N "
+            "of shardc, when the trainer is compiled; see --help");
   EXPECT_EQ(errorOf({"--zzzzzzzzzzzz"}),
             "unknown flag --zzzzzzzzzzzz; see --help");
   EXPECT_EQ(errorOf({"file.npy"}),
@@ -256,7 +261,12 @@ TEST(Options, KnowsWhichNumbersAScheduleHas) {
       errorOf({"--num-cycles", "1.5", "--schedule", "cosine_with_restarts"}),
       "--num-cycles of cosine_with_restarts expects a whole number, got 1.5");
   EXPECT_EQ(errorOf({"--warmup-shape", "cosine"}),
-            "--warmup-shape has no effect without --warmup-steps");
+            "--warmup-shape has no effect without --warmup-steps or "
+            "--warmup-ratio");
+  EXPECT_EQ(errorOf({"--warmup-shape", "cosine", "--warmup-ratio", "0.1"}), "");
+  EXPECT_EQ(errorOf({"--warmup-steps", "1", "--warmup-ratio", "0.1"}),
+            "--warmup-steps and --warmup-ratio exclude each other");
+  EXPECT_NE(errorOf({"--warmup-ratio", "1.1"}), "");
   EXPECT_EQ(errorOf({"--schedule", "linear", "--min-lr", "1e-5",
                      "--min-lr-ratio", "0.1"}),
             "--min-lr and --min-lr-ratio exclude each other");

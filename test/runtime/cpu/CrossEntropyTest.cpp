@@ -36,7 +36,8 @@ struct Reference {
 /// From the definition; `logits` row-major [batch * length, classes].
 template <typename Integer>
 Reference reference(const std::vector<double> &logits, int64_t classes,
-                    TestTensor<Integer> &labels, int64_t shift, double scale) {
+                    TestTensor<Integer> &labels, int64_t shift, double scale,
+                    double smoothing = 0) {
   Reference r;
   r.gradient.assign(logits.size(), 0);
   int64_t length = labels.view.shape.back();
@@ -49,10 +50,13 @@ Reference reference(const std::vector<double> &logits, int64_t classes,
       sum += std::exp(of[j] - maximum);
     int64_t label = labels[row + shift];
     r.correct += std::max_element(of, of + classes) - of == label;
-    r.loss += scale * (maximum + std::log(sum) - of[label]);
-    for (int64_t j = 0; j < classes; ++j)
+    for (int64_t j = 0; j < classes; ++j) {
+      double wanted =
+          (j == label ? 1 - smoothing : 0) + smoothing / double(classes);
+      r.loss += scale * wanted * (maximum + std::log(sum) - of[j]);
       r.gradient[row * classes + j] =
-          scale * (std::exp(of[j] - maximum) / sum - (j == label));
+          scale * (std::exp(of[j] - maximum) / sum - wanted);
+    }
   }
   return r;
 }
@@ -67,7 +71,11 @@ template <typename T> std::vector<double> doubles(TestTensor<T> &tensor) {
 TYPED_TEST(CrossEntropyOf, MatchesTheDefinition) {
   using T = TypeParam;
   for (int64_t classes : {1, 3, 64, 1001})
-    for (int64_t shift : {0, 1, 3}) {
+    for (auto [shift, smoothing] : {std::pair<int64_t, double>(0, 0),
+                                    {1, 0},
+                                    {3, 0.1},
+                                    {0, 0.3},
+                                    {0, 1}}) {
       ThreadPool pool(3, false);
       auto logits = TestTensor<T>::random(
           {2, 6, classes}, {6 * (classes + 2), classes + 2, 1}, 1, 6);
@@ -78,16 +86,16 @@ TYPED_TEST(CrossEntropyOf, MatchesTheDefinition) {
       TestTensor<T> gradient({2, 6, classes}, element<T>(77));
       std::vector<double> workspace(12);
       TestTensor<double> correct(none, 77);
-      crossEntropy(logits.view, {labels.view, ignored, shift}, scale.view,
-                   loss.view, correct.view,
+      crossEntropy(logits.view, {labels.view, ignored, shift, smoothing},
+                   scale.view, loss.view, correct.view,
                    reinterpret_cast<std::byte *>(workspace.data()), pool);
       Reference expected =
-          reference(doubles(logits), classes, labels, shift, 0.125);
+          reference(doubles(logits), classes, labels, shift, 0.125, smoothing);
       EXPECT_NEAR(loss.storage[0], expected.loss,
                   tolerance<C>() * (1 + expected.loss));
       EXPECT_EQ(correct.storage[0], expected.correct);
-      crossEntropyGrad(logits.view, {labels.view, ignored, shift}, scale.view,
-                       upstream.view, gradient.view, pool);
+      crossEntropyGrad(logits.view, {labels.view, ignored, shift, smoothing},
+                       scale.view, upstream.view, gradient.view, pool);
       for (double &value : expected.gradient)
         value *= 3;
       EXPECT_LE(deviation(gradient, expected.gradient), tolerance<T>());
@@ -150,9 +158,10 @@ template <typename T, typename W = T> struct Fused {
 
 template <typename T, typename W>
 void fusedMatches(int64_t classes, bool transposed, bool withBias,
-                  int64_t chunkRows, double softcap = 0) {
+                  int64_t chunkRows, double softcap = 0, double smoothing = 0) {
   Fused<T, W> fused(classes, transposed, withBias, chunkRows, 1);
   fused.arguments.softcap = softcap;
+  fused.arguments.labels.smoothing = smoothing;
   const double ofLoss = tolerance<ComputeOf<T>>();
   int64_t rows = fused.batch * fused.length;
   std::vector<double> logits(rows * classes), slopes(rows * classes, 1);
@@ -167,7 +176,8 @@ void fusedMatches(int64_t classes, bool transposed, bool withBias,
       }
       logits[row * classes + j] = sum;
     }
-  Reference expected = reference(logits, classes, fused.labels, 1, 0.25);
+  Reference expected =
+      reference(logits, classes, fused.labels, 1, 0.25, smoothing);
   // Without gradients, as in evaluation.
   TestTensor<double> correct(std::vector<int64_t>(), 77);
   fused.arguments.correct = correct.view;
@@ -209,7 +219,9 @@ TYPED_TEST(CrossEntropyOf, FusedWithLinearMatchesTheDefinition) {
         }
   for (double softcap : {0.4, 3.0})
     for (int64_t chunkRows : {4, 64})
-      fusedMatches<T, T>(33, true, true, chunkRows, softcap);
+      for (double smoothing : {0.0, 0.2})
+        fusedMatches<T, T>(33, true, true, chunkRows, softcap, smoothing);
+  fusedMatches<T, T>(300, true, true, 4, 0, 0.2);
 }
 
 TYPED_TEST(CrossEntropyOf, FusedHasTheSameBitsForEveryNumberOfThreads) {

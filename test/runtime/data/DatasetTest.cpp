@@ -144,6 +144,28 @@ TEST_F(DatasetTest, CopiesAndConvertsABatch) {
             3);
 }
 
+TEST_F(DatasetTest, BooleansAreIntegersAndNoFloats) {
+  writeNpy<uint8_t>("ids.npy", "|b1", {3, 3}, {0, 1, 1, 1, 0, 0, 1, 1, 0});
+  Dataset dataset(plan, files(), "--data");
+  int64_t ids[9];
+  std::vector<int64_t> all{0, 1, 2};
+  dataset.load(0, all, reinterpret_cast<std::byte *>(ids));
+  EXPECT_EQ(std::vector<int64_t>(ids, ids + 9),
+            (std::vector<int64_t>{0, 1, 1, 1, 0, 0, 1, 1, 0}));
+  writeNpy<uint8_t>("x.npy", "|b1", {3}, {0, 1, 1});
+  EXPECT_EQ(errorOf(files()), "x.npy: expects float32 for input x, got bool");
+}
+
+TEST_F(DatasetTest, NamesWhatIsNotFinite) {
+  writeNpy<float>("x.npy", "<f4", {3}, {0, 1, -INFINITY});
+  Dataset dataset(plan, files(), "--data");
+  std::vector<int64_t> first{0, 1}, last{1, 2};
+  EXPECT_EQ(dataset.notFiniteText(first), "");
+  EXPECT_EQ(dataset.notFiniteText(last),
+            folder.path() +
+                "/x.npy: sample 2: -inf is no float32 to train on, of input x");
+}
+
 TEST_F(DatasetTest, RefusesWhatDoesNotFit) {
   EXPECT_EQ(
       errorOf({}),

@@ -12,6 +12,7 @@ struct Case {
   int64_t classes, shift = 0, ignoreIndex = -100;
   bool spaced = false;
   double scale = 1; // of the logits
+  double smoothing = 0;
 };
 const Case cases[] = {{{}, 3},
                       {{1}, 1},
@@ -22,7 +23,10 @@ const Case cases[] = {{{}, 3},
                       {{4, 9}, 130, 1, -1, true},
                       {{2, 3, 4}, 17, 0, 5},
                       {{40}, 300, 0, -100, true},
-                      {{6}, 20, 0, -100, false, 3000}};
+                      {{6}, 20, 0, -100, false, 3000},
+                      {{3, 5}, 33, 1, -100, false, 1, 0.1},
+                      {{40}, 300, 0, -100, true, 1, 0.4},
+                      {{4}, 1030, 0, 7, false, 30, 1}};
 
 std::vector<int64_t> logitsShape(const Case &of) {
   std::vector<int64_t> shape = of.rows;
@@ -49,25 +53,34 @@ int64_t labelAt(const Case &of, const Numbers &labels, int64_t row) {
 struct Row {
   const double *logits;
   int64_t classes;
-  double error, u;
+  double error, u, smoothing;
   double maximum, sum = 0;
 
-  Row(const double *logits, int64_t classes, double error, double u)
+  Row(const double *logits, int64_t classes, double error, double u,
+      double smoothing)
       : logits(logits), classes(classes), error(error), u(u),
+        smoothing(smoothing),
         maximum(*std::max_element(logits, logits + classes)) {
     for (int64_t c = 0; c < classes; ++c)
       sum += std::exp(logits[c] - maximum);
   }
+  /// Of what a row with this label should be, the part of class c.
+  double wanted(int64_t c, int64_t label) const {
+    return (c == label ? 1 - smoothing : 0) + smoothing / double(classes);
+  }
   void addLoss(Expected &loss, int64_t label, double factor) const {
     double logSumExp = maximum + std::log(sum);
-    double off =
-        2 * error + double(classes + 16) * u *
-                        (1 + std::fabs(logSumExp) + std::fabs(logits[label]));
-    loss.add(0, factor * (logSumExp - logits[label]), std::fabs(factor) * off);
+    double expected = 0, size = 0;
+    for (int64_t c = 0; c < classes; ++c)
+      if (double part = wanted(c, label); part != 0)
+        expected += part * logits[c], size += part * std::fabs(logits[c]);
+    double off = 2 * error +
+                 double(classes + 16) * u * (1 + std::fabs(logSumExp) + size);
+    loss.add(0, factor * (logSumExp - expected), std::fabs(factor) * off);
   }
-  /// factor * (softmax - one_hot)
+  /// factor * (softmax - wanted)
   double gradient(int64_t c, int64_t label, double factor) const {
-    return factor * (std::exp(logits[c] - maximum) / sum - (c == label));
+    return factor * (std::exp(logits[c] - maximum) / sum - wanted(c, label));
   }
   double gradientError(int64_t c, double factor) const {
     double below = maximum - logits[c], p = std::exp(-below) / sum;
@@ -94,7 +107,7 @@ TEST_P(CrossEntropyConformance, IsTheScaledSumOverRows) {
           Tensor loss = bench.room(sumType(dtype), {});
           entry::CrossEntropy entry{
               bench.put(logits, of.spaced ? spaced(logits.shape, 3) : Layout()),
-              {bench.put(labels), of.ignoreIndex, of.shift},
+              {bench.put(labels), of.ignoreIndex, of.shift, of.smoothing},
               bench.put(scale),
               loss,
               {}};
@@ -103,7 +116,8 @@ TEST_P(CrossEntropyConformance, IsTheScaledSumOverRows) {
           Expected expected(1);
           for (int64_t row = 0; row < labels.elements(); ++row)
             if (int64_t label = labelAt(of, labels, row); label >= 0)
-              Row(&logits.values[row * of.classes], of.classes, 0, u)
+              Row(&logits.values[row * of.classes], of.classes, 0, u,
+                  of.smoothing)
                   .addLoss(expected, label, scale[0]);
           bench.expect(loss, expected, "loss");
         });
@@ -129,7 +143,7 @@ TEST_P(CrossEntropyGradConformance, IsSoftmaxLessTheLabel) {
           bench.run(entry::CrossEntropyGrad{
               bench.put(gradient),
               from,
-              {bench.put(labels), of.ignoreIndex, of.shift},
+              {bench.put(labels), of.ignoreIndex, of.shift, of.smoothing},
               bench.put(scale),
               to});
           Expected expected(logits.elements());
@@ -138,7 +152,8 @@ TEST_P(CrossEntropyGradConformance, IsSoftmaxLessTheLabel) {
             int64_t label = labelAt(of, labels, row);
             if (label < 0)
               continue;
-            Row values(&logits.values[row * of.classes], of.classes, 0, u);
+            Row values(&logits.values[row * of.classes], of.classes, 0, u,
+                       of.smoothing);
             for (int64_t c = 0; c < of.classes; ++c)
               expected.add(row * of.classes + c,
                            values.gradient(c, label, factor),
@@ -166,7 +181,7 @@ TEST_P(CrossEntropyConformance, TakesLogitsOfMinusInfinity) {
       bench.run(entry);
       Expected expected(1);
       for (int64_t row = 0; row < 2; ++row)
-        Row(&logits.values[row * 9], 9, 0, sumRoundoff(dtype))
+        Row(&logits.values[row * 9], 9, 0, sumRoundoff(dtype), 0)
             .addLoss(expected, 3 + row, 1);
       bench.expect(loss, expected, "loss");
       // The label's class itself.
@@ -219,7 +234,18 @@ const LinearCase linearCases[] = {
     {{{12}, 9}, 5, 5, true, true, false, false, true},
     {{{12}, 9}, 5, 5, false, true, false, false, false},
     {{{12}, 9}, 5, 5, false, true, false, false, false, false, 0.6},
-    {{{3, 5}, 33, 1}, 17, 4, true, true, true, true, true, false, 1.5}};
+    {{{3, 5}, 33, 1}, 17, 4, true, true, true, true, true, false, 1.5},
+    {{{3, 5}, 33, 1, -100, false, 1, 0.2}, 17, 4, true, true, true, true, true},
+    {{{12}, 9, 0, -100, false, 1, 0.5},
+     5,
+     5,
+     false,
+     true,
+     true,
+     true,
+     false,
+     false,
+     0.6}};
 
 /// Operands, and results in float64.
 struct Linear {
@@ -276,7 +302,7 @@ struct Linear {
       }
       error = std::max(error, double(features + 2) * u * size + rounding);
     }
-    Row values(logits.data(), classes, error, u);
+    Row values(logits.data(), classes, error, u, of.loss.smoothing);
     values.addLoss(loss, label, scale[0]);
     for (int64_t c = 0; c < classes; ++c) {
       double slope = values.gradient(c, label, scale[0]);
@@ -309,7 +335,8 @@ struct Linear {
     entry.weight = bench.put(weight, layout(weight));
     if (of.bias)
       entry.bias = bench.put(bias);
-    entry.labels = {bench.put(labels), of.loss.ignoreIndex, of.loss.shift};
+    entry.labels = {bench.put(labels), of.loss.ignoreIndex, of.loss.shift,
+                    of.loss.smoothing};
     entry.scale = bench.put(scale);
     entry.transposeWeight = of.transposeWeight;
     entry.loss = bench.room(scale.dtype, {});

@@ -1,0 +1,105 @@
+// What other tools call the flags of shardc and of its trainers: transformers'
+// TrainingArguments, Lightning, Megatron-LM, DeepSpeed, accelerate, torchrun.
+#include "runtime/flags/OtherNames.h"
+
+#include "runtime/base/Error.h"
+
+#include <algorithm>
+
+namespace shardc::runtime::cli {
+
+namespace {
+
+struct Known {
+  Side side;
+  std::string_view flag;  // as it is called here, with its value where one says
+  std::string_view names; // elsewhere, without dashes
+};
+
+constexpr Known table[] = {
+    {Side::Trainer, "--lr", "lr learning-rate"},
+    {Side::Trainer, "--steps",
+     "steps max-steps num-steps train-steps max-train-steps iterations "
+     "train-iters"},
+    {Side::Trainer, "--epochs",
+     "epochs num-epochs num-train-epochs max-epochs"},
+    {Side::Trainer, "--data",
+     "data dataset train-data data-path train-file dataset-name"},
+    {Side::Trainer, "--eval-data", "eval-data validation-data validation-file"},
+    {Side::Trainer, "--grad-accumulation",
+     "grad-accumulation gradient-accumulation-steps gradient-accumulation "
+     "accumulation-steps accumulate-grad-batches"},
+    {Side::Trainer, "--clip",
+     "clip max-grad-norm max-norm grad-clip gradient-clip-val clip-grad "
+     "clip-grad-norm gradient-clipping"},
+    {Side::Trainer, "--checkpoint-dir",
+     "checkpoint-dir output-dir save-dir ckpt-dir save"},
+    {Side::Trainer, "--checkpoint-every",
+     "checkpoint-every save-steps save-interval save-every"},
+    {Side::Trainer, "--checkpoint-keep", "checkpoint-keep save-total-limit"},
+    {Side::Trainer, "--resume", "resume resume-from-checkpoint load"},
+    {Side::Trainer, "--export-best", "export-best load-best-model-at-end"},
+    {Side::Trainer, "--eval-every",
+     "eval-every eval-steps eval-interval val-check-interval"},
+    {Side::Trainer, "--print-every",
+     "print-every logging-steps log-interval log-every log-every-n-steps"},
+    {Side::Trainer, "--schedule",
+     "schedule lr-scheduler-type lr-scheduler scheduler lr-decay-style"},
+    {Side::Trainer, "--warmup-steps", "warmup-steps lr-warmup-iters"},
+    {Side::Trainer, "--warmup-ratio", "warmup-ratio lr-warmup-fraction"},
+    {Side::Trainer, "--betas", "betas adam-beta1 adam-beta2 beta1 beta2"},
+    {Side::Trainer, "--eps", "eps adam-epsilon adam-eps epsilon"},
+    {Side::Trainer, "--weight-decay", "weight-decay wd"},
+    {Side::Trainer, "--seed", "seed data-seed"},
+    {Side::Compiler, "--dim batch=N",
+     "dim batch batch-size per-device-train-batch-size micro-batch-size "
+     "train-batch-size"},
+    {Side::Compiler, "--precision", "precision mixed-precision amp"},
+    {Side::Compiler, "--precision bf16", "bf16"},
+    {Side::Compiler, "--precision float16", "fp16"},
+    {Side::Compiler, "--optimizer", "optimizer optim"},
+    {Side::Compiler, "--remat",
+     "remat gradient-checkpointing activation-checkpointing recompute"},
+    {Side::Compiler, "--mesh",
+     "mesh ranks nproc nproc-per-node nnodes world-size devices num-processes"},
+    {Side::Compiler, "--offload", "offload cpu-offload offload-optimizer"},
+    {Side::Compiler, "--strategy",
+     "strategy sharding-strategy fsdp-sharding-strategy fsdp zero zero-stage"},
+    {Side::Compiler, "--units", "units auto-wrap-policy"},
+    {Side::Compiler, "--loss", "loss"},
+    {Side::Compiler, "--loss cross-entropy:...,label-smoothing=S",
+     "label-smoothing label-smoothing-factor"},
+    {Side::Compiler, "--target", "target"},
+    {Side::Compiler, "--cluster", "cluster"}};
+
+bool has(std::string_view names, std::string_view name) {
+  while (!names.empty()) {
+    size_t end = std::min(names.find(' '), names.size());
+    if (names.substr(0, end) == name)
+      return true;
+    names.remove_prefix(std::min(end + 1, names.size()));
+  }
+  return false;
+}
+
+} // namespace
+
+std::string otherName(Side side, std::string_view flag) {
+  flag.remove_prefix(std::min(flag.find_first_not_of('-'), flag.size()));
+  std::string name(flag);
+  std::ranges::replace(name, '_', '-');
+  for (const Known &known : table) {
+    if (!has(known.names, name))
+      continue;
+    if (known.side == side)
+      return concat("it is ", known.flag, " here");
+    return side == Side::Trainer
+               ? concat("it is ", known.flag,
+                        " of shardc, when the trainer is compiled")
+               : concat("it is ", known.flag,
+                        " of the trainer that shardc writes");
+  }
+  return "";
+}
+
+} // namespace shardc::runtime::cli

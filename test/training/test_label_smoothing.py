@@ -1,0 +1,117 @@
+"""Cross entropies whose labels are smoothed (--loss cross-entropy:...,label-smoothing=S), against
+numpy: logits of a linear layer, capped ones, and ones that are no linear layer's, on any mesh."""
+import os
+import unittest
+
+import numpy as np
+import test_softcaps
+from reference import BUILD, CommandFailed, command, read_metrics
+from test_softcaps import BATCH, CAP, CLASSES, HEADS, LENGTH, SIZE, after_a_step, constant, node
+
+IGNORED = -100
+
+
+class LabelSmoothing(test_softcaps.Trained):
+    def setUp(self):
+        super().setUp()
+        numbers, width = np.random.default_rng(9), HEADS * SIZE
+        draw = lambda *shape: numbers.standard_normal(shape).astype(np.float32)
+        self.numbers = {
+            "x": draw(BATCH, LENGTH, width),
+            "t": numbers.integers(0, CLASSES, (BATCH, LENGTH)),
+            "head": draw(width, CLASSES),
+        }
+        self.numbers["t"][:, 3::7] = IGNORED
+        self.numbers["t"][0, 9:60] = IGNORED  # ranks have unequal numbers of labels
+
+    def loss(self, numbers, kind, smoothing, shift):
+        logits = numbers["x"].astype(np.float64) @ numbers["head"].astype(np.float64)
+        if kind == "capped":
+            logits = CAP * np.tanh(logits / CAP)
+        if kind == "bent":
+            logits = logits * np.abs(logits)
+        labels = numbers["t"]
+        if shift:
+            logits, labels = logits[:, :-shift], labels[:, shift:]
+        valid = labels != IGNORED
+        likely = np.log(np.exp(logits).sum(-1))
+        picked = np.take_along_axis(logits, np.where(valid, labels, 0)[..., None], -1)[..., 0]
+        losses = likely - (1 - smoothing) * picked - smoothing * logits.mean(-1)
+        return (losses * valid).sum() / valid.sum()
+
+    def compile(self, kind, smoothing, shift, ranks):
+        nodes = [node("MatMul", ["x", "head"], "y" if kind == "linear" else "products")]
+        if kind == "capped":
+            nodes += [
+                constant(np.float32(CAP), "cap"),
+                node("Div", ["products", "cap"], "small"),
+                node("Tanh", ["small"], "bounded"),
+                node("Mul", ["bounded", "cap"], "y"),
+            ]
+        if kind == "bent":
+            nodes += [
+                node("Abs", ["products"], "sizes"),
+                node("Mul", ["products", "sizes"], "y"),
+            ]
+        self.save(nodes, CLASSES, ["head"])
+        loss = f"cross-entropy:logits=y,labels=t,shift={shift},label-smoothing={smoothing}"
+        return list(self.words(loss, ranks))
+
+    def certify(self):
+        check = os.path.join(BUILD, "bin", "shardc-check")
+        command(check, self.path("trainer"), self.path("model.onnx"))
+
+    def test_losses_and_gradients(self):
+        for kind in ("linear", "capped", "bent"):
+            for smoothing, shift, ranks in ((0.1, 1, 2), (0.5, 0, 1), (1, 2, 1)):
+                with self.subTest(kind=kind, smoothing=smoothing, shift=shift, ranks=ranks):
+                    words = self.compile(kind, smoothing, shift, ranks)
+                    program = command(*words, "--compile-to=raise").stdout
+                    fused = "nn.linear_cross_entropy" in program
+                    self.assertEqual(fused, kind != "bent")
+                    self.assertIn(f"smoothing = {smoothing:e}".split("e")[0], program)
+                    losses = self.train(words)
+                    loss = lambda numbers: self.loss(numbers, kind, smoothing, shift)
+                    self.assertAlmostEqual(losses[0], loss(self.numbers), delta=1e-12)
+                    after = after_a_step(self.numbers, ["head"], loss)
+                    self.assertAlmostEqual(losses[1], after, delta=1e-8)
+                    self.certify()
+
+    def test_16_bits(self):
+        for kind in ("linear", "bent"):
+            for precision, bound in (("bf16", 0.03), ("float16", 0.004)):
+                with self.subTest(kind=kind, precision=precision):
+                    words = self.compile(kind, 0.2, 0, 2)
+                    words[words.index("--precision") + 1] = precision
+                    loss = lambda numbers: self.loss(numbers, kind, 0.2, 0)
+                    losses = self.train(words)
+                    self.assertAlmostEqual(losses[0] / loss(self.numbers), 1, delta=bound)
+                    after = after_a_step(self.numbers, ["head"], loss)
+                    self.assertAlmostEqual(losses[1] / after, 1, delta=2 * bound)
+
+    def test_evaluations_have_the_same_loss(self):
+        words = self.compile("linear", 0.3, 0, 1)
+        command(*words, "-o", self.path("trainer"))
+        data, metrics = [], self.path("metrics.jsonl")
+        for name in "xt":
+            np.save(self.path(f"{name}.npy"), self.numbers[name])
+            data += ["--data", f"{name}={self.path(name)}.npy"]
+            data += ["--eval-data", f"{name}={self.path(name)}.npy"]
+        told = ["--steps", "1", "--eval-every", "1", "--lr", "1", "--metrics", metrics]
+        command(self.path("trainer"), *told, *data)
+        first = [event["loss"] for event in read_metrics(metrics)[1] if event["event"] == "eval"][0]
+        self.assertAlmostEqual(first, self.loss(self.numbers, "linear", 0.3, 0), delta=1e-12)
+
+    def test_no_part_of_a_label(self):
+        for wrong in ("1.5", "-0.1", "nan", "some"):
+            words = self.compile("linear", wrong, 0, 1)
+            with self.assertRaises(CommandFailed) as raised:
+                command(*words, "-o", self.path("trainer"))
+            self.assertIn(
+                f"--loss: expects label-smoothing to be a number from 0 to 1, got '{wrong}'",
+                str(raised.exception),
+            )
+
+
+if __name__ == "__main__":
+    unittest.main()
