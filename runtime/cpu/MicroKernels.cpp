@@ -31,6 +31,8 @@ int target() {
   return id;
 }
 
+int64_t toldLanes = 0;
+
 } // namespace
 
 bool hasMicroKernels(Factors factors) {
@@ -64,8 +66,12 @@ MicroKernel microKernel(Factors factors, const MicroKernelShape &s) {
 }
 
 int64_t microKernelLanes() {
+  if (toldLanes)
+    return toldLanes;
   return target() >= LIBXSMM_X86_AVX512_CORE ? 16 : 8;
 }
+
+void blockAsForLanes(int64_t lanes) { toldLanes = lanes; }
 
 const char *microKernelLibrary() {
   static const std::string name = [] {

@@ -39,7 +39,11 @@ MicroKernel microKernel(Factors factors, const MicroKernelShape &shape);
 /// Whether this processor runs such kernels.
 bool hasMicroKernels(Factors factors);
 /// Elements of float32 in a register of theirs: 16 with AVX-512, 8 with AVX2.
+/// Products are blocked by it (GemmBlocking.h).
 int64_t microKernelLanes();
+/// From now on microKernelLanes() is that. Kernels of any shape are generated
+/// for any processor: a test sees AVX-512's blocks on one that has AVX2 alone.
+void blockAsForLanes(int64_t lanes);
 /// "libxsmm 1.17 cpx".
 const char *microKernelLibrary();
 

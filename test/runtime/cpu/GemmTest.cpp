@@ -2,6 +2,7 @@
 // threads.
 #include "runtime/cpu/Gemm.h"
 #include "runtime/base/ThreadPool.h"
+#include "runtime/cpu/MicroKernels.h"
 #include "runtime/cpu/TiledGemm.h"
 #include "runtime/simd/Level.h"
 #include "test/runtime/TestTensor.h"
@@ -255,6 +256,24 @@ TEST(Gemm, FewerInstructionsPassTheSameTests) {
   if (simd::processorLevel() > 3)
     expectPasses("SHARDC_CPU=x86-64-v3",
                  std::string(allOfFloat32) + ":Gemm.Elements*");
+}
+
+/// A process that is told so blocks its products as for wider registers.
+constexpr const char *lanesVariable = "SHARDC_TESTED_GEMM_LANES";
+[[maybe_unused]] const bool isTold = [] {
+  const char *lanes = std::getenv(lanesVariable);
+  if (lanes)
+    blockAsForLanes(std::atoi(lanes));
+  return lanes != nullptr;
+}();
+
+TEST(Gemm, BlocksForWiderRegistersPassTheSameTests) {
+  if (std::getenv("SHARDC_GEMM") || std::getenv("SHARDC_CPU"))
+    GTEST_SKIP() << "is what the environment chose";
+  if (simd::processorLevel() < 3)
+    GTEST_SKIP() << "OpenBLAS multiplies here: no AVX2";
+  expectPasses(std::string("SHARDC_CPU=x86-64-v3 ") + lanesVariable + "=16",
+               "GemmOf/0.*:HalfGemmOf/*:Gemm.Elements*");
 }
 
 TEST(Gemm, NamesItsLibrary) {
