@@ -243,6 +243,8 @@ void lead(const Start &start, const RunInputs &inputs, Run &run) {
     if (std::string text = Evaluation::leftOutText(run.plan, *run.evalData);
         !text.empty())
       printWarning(text);
+  if (std::string text = inputs.values.namesText(); !text.empty())
+    printWarning(text);
   bool goesOn = run.resumed && run.settings.steps > run.settings.start.step;
   if (std::string flags =
           goesOn ? forgottenFlags(run.resumed->manifest(), run.options) : "";

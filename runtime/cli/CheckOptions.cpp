@@ -29,15 +29,16 @@ void cli::checkCombinations(const Options &options) {
   auto given = [&](const char *flag) { return options.given.contains(flag); };
   if (given("--steps") && given("--epochs"))
     fail("--steps and --epochs exclude each other");
-  if (options.init && options.weights)
+  if (options.init && options.weights && !options.weightsMatch)
     fail("--init and --weights exclude each other: both say where initial "
-         "values come from");
+         "values come from; with --weights-match --init says it of the rest");
   checkSchedule(options);
 
   bool hasSteps = options.steps.value_or(1) > 0;
   const char *noSteps = " with --steps 0";
   std::vector<cli::Effect> effects = {
       {"--data-limit", !options.data.empty(), " without --data"},
+      {"--weights-match", options.weights.has_value(), " without --weights"},
       {"--last-batch", options.order.shuffle,
        " without --shuffle or --sampler: behind the last sample comes the "
        "first"},

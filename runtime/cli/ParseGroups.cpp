@@ -29,6 +29,15 @@ static size_t valueEnd(const std::string &text, size_t begin) {
   return text.size();
 }
 
+std::string parseRegex(const std::string &flag, const std::string &text) {
+  try {
+    Regex compiled(text);
+  } catch (const Error &error) {
+    fail(flag, " ", text, " is no regex: ", error.what());
+  }
+  return text;
+}
+
 static void checkRegex(const std::string &flag, const std::string &match) {
   if (match.empty())
     fail(flag, " expects match=REGEX, got an empty regex");

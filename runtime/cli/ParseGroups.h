@@ -1,4 +1,4 @@
-// The values of --group, --init-group and --no-decay.
+// The values of --group, --init-group, --no-decay and --weights-match.
 #ifndef SHARDC_RUNTIME_CLI_PARSEGROUPS_H
 #define SHARDC_RUNTIME_CLI_PARSEGROUPS_H
 
@@ -8,6 +8,9 @@
 #include <vector>
 
 namespace shardc::runtime::cli {
+
+/// A regex, as it is given. Throws an Error that begins with the flag.
+std::string parseRegex(const std::string &flag, const std::string &text);
 
 /// match=REGEX,lr-scale=F,weight-decay=F in any order, one of the numbers at
 /// least. The regex may have commas: it ends where another key begins. Throws

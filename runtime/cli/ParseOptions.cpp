@@ -101,6 +101,12 @@ void declareWeights(FlagTable &flags, Options &options,
             "sharded one (model.safetensors.index.json), or a folder with one "
             "of these [as --init says]")
       .isLocal = true;
+  flags.value("--weights-match", "REGEX",
+              "parameters in whose names the regex is found take the values of "
+              "--weights, all others those that --init says [all take them]",
+              [&](const std::string &name, const std::string &text) {
+                options.weightsMatch = parseRegex(name, text);
+              });
   flags.value("--init", "file|random",
               concat("file: the values of the file that was compiled; random: "
                      "as PyTorch's layers draw them, from --seed, equal on "

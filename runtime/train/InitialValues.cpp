@@ -1,6 +1,8 @@
 // Files, checkpoints, draws.
 #include "runtime/train/InitialValues.h"
 
+#include "runtime/base/Error.h"
+#include "runtime/base/Regex.h"
 #include "runtime/checkpoint/Folder.h"
 #include "runtime/checkpoint/StoredCheckpoint.h"
 #include "runtime/train/InitGroups.h"
@@ -12,6 +14,8 @@
 namespace shardc::runtime {
 
 const ParameterSource &InitialValues::source() const {
+  if (divided)
+    return *divided;
   if (random)
     return *random;
   return sharded ? static_cast<const ParameterSource &>(*sharded) : *stored;
@@ -19,9 +23,18 @@ const ParameterSource &InitialValues::source() const {
 
 std::vector<std::string> InitialValues::paths() const {
   std::vector<std::string> all = stored->paths();
+  auto add = [&](const std::vector<std::string> &more) {
+    all.insert(all.end(), more.begin(), more.end());
+  };
+  if (chosen)
+    add(chosen->paths());
   if (sharded)
-    all.insert(all.end(), sharded->paths().begin(), sharded->paths().end());
+    add(sharded->paths());
   return all;
+}
+
+std::string InitialValues::namesText() const {
+  return chosen ? chosen->namesText() : stored->namesText();
 }
 
 /// The folder of a checkpoint's parameters, where `path` is a checkpoint that
@@ -34,39 +47,117 @@ static std::string behindManifest(const std::string &path) {
   return path + "/" + modelFolder;
 }
 
-InitialValues openInitialValues(const Options &options, const plan::Plan &plan,
-                                const EmbeddedWeights &embedded,
-                                const StoredCheckpoint *resumed) {
-  InitialValues values;
-  bool drawn = drawsInitialValues(options, plan);
-  auto isNeeded = [&](const plan::Parameter &parameter) {
-    return !resumed || !resumed->has(parameter);
+/// Which parameters take --weights' values. Throws where none does.
+static ParameterChoice weightsChoice(const Options &options,
+                                     const plan::Plan &plan) {
+  if (!options.weightsMatch)
+    return {};
+  auto regex = std::make_shared<Regex>(*options.weightsMatch);
+  ParameterChoice choice = [regex](const plan::Parameter &parameter) {
+    return regex->isFoundIn(parameter.name());
   };
-  // A job that is started again and again names files of its first run.
-  bool readsWeights =
-      options.weights && std::ranges::any_of(plan.parameters(), isNeeded);
-  std::string path =
-      readsWeights ? behindManifest(*options.weights) : std::string();
-  if (!shardFiles(path).empty()) {
-    values.sharded = std::make_unique<ShardedParameters>(plan, path);
-    values.stored = StoredParameters::recorded(
-        plan, embedded, true, [&](const plan::Parameter &parameter) {
-          return isNeeded(parameter) && !values.sharded->holds(parameter);
-        });
-    values.sharded->completeFrom(*values.stored);
-    return values;
+  if (std::ranges::none_of(plan.parameters(), choice))
+    fail("--weights-match ", *options.weightsMatch,
+         " is found in no parameter's name; one is ",
+         plan.parameters_size() ? plan.parameters(0).name() : "none");
+  return choice;
+}
+
+namespace {
+
+/// Opens the files of a run's initial values.
+class ValuesOpener {
+public:
+  ValuesOpener(const Options &options, const plan::Plan &plan,
+               const EmbeddedWeights &embedded, const StoredCheckpoint *resumed)
+      : options(options), plan(plan), embedded(embedded), resumed(resumed) {}
+
+  InitialValues open();
+
+private:
+  bool isNeeded(const plan::Parameter &parameter) const {
+    return !resumed || !resumed->has(parameter);
   }
-  if (readsWeights)
-    values.stored =
-        StoredParameters::fromPath(plan, *options.weights, embedded);
-  else
-    values.stored =
-        StoredParameters::recorded(plan, embedded, !drawn, isNeeded);
+  /// Of parameters that --weights has not: recorded or drawn.
+  void openRest(InitialValues &values, const ParameterChoice &isRest) const;
+
+  const Options &options;
+  const plan::Plan &plan;
+  const EmbeddedWeights &embedded;
+  const StoredCheckpoint *resumed;
+};
+
+void ValuesOpener::openRest(InitialValues &values,
+                            const ParameterChoice &isRest) const {
+  bool drawn = drawsInitialValues(options, plan);
+  values.stored = StoredParameters::recorded(plan, embedded, !drawn, isRest);
   if (drawn)
     values.random = std::make_unique<RandomParameters>(
         plan, options.seed, values.stored.get(),
         initDistributions(options, plan));
+}
+
+InitialValues ValuesOpener::open() {
+  InitialValues values;
+  auto needed = [&](const plan::Parameter &parameter) {
+    return isNeeded(parameter);
+  };
+  // A job that is started again and again names files of its first run.
+  if (!options.weights || !std::ranges::any_of(plan.parameters(), needed)) {
+    openRest(values, needed);
+    return values;
+  }
+  const ParameterChoice isChosen = weightsChoice(options, plan);
+  const std::string path = behindManifest(*options.weights);
+  const bool areShards = !shardFiles(path).empty();
+  if (areShards)
+    values.sharded = std::make_unique<ShardedParameters>(plan, path, isChosen);
+  // What checkpoints of this program lack are the compiled model's own values.
+  auto lacks = [&](const plan::Parameter &parameter) {
+    return isNeeded(parameter) && !values.sharded->holds(parameter);
+  };
+  if (!isChosen) {
+    values.stored =
+        areShards
+            ? StoredParameters::recorded(plan, embedded, true, lacks)
+            : StoredParameters::fromPath(plan, *options.weights, embedded);
+    if (areShards)
+      values.sharded->completeFrom(*values.stored);
+    return values;
+  }
+  openRest(values, [&](const plan::Parameter &parameter) {
+    return isNeeded(parameter) && !isChosen(parameter);
+  });
+  if (areShards) {
+    values.chosen = StoredParameters::recorded(
+        plan, embedded, true, [&](const plan::Parameter &parameter) {
+          return isChosen(parameter) && lacks(parameter);
+        });
+    values.sharded->completeFrom(*values.chosen);
+  } else {
+    values.chosen =
+        StoredParameters::fromPath(plan, *options.weights, embedded, isChosen);
+  }
+  std::vector<bool> isOfFirst;
+  for (const plan::Parameter &parameter : plan.parameters())
+    isOfFirst.push_back(isChosen(parameter));
+  const ParameterSource &rest =
+      values.random ? static_cast<const ParameterSource &>(*values.random)
+                    : *values.stored;
+  const ParameterSource &first =
+      areShards ? static_cast<const ParameterSource &>(*values.sharded)
+                : *values.chosen;
+  values.divided =
+      std::make_unique<DividedParameters>(first, rest, std::move(isOfFirst));
   return values;
+}
+
+} // namespace
+
+InitialValues openInitialValues(const Options &options, const plan::Plan &plan,
+                                const EmbeddedWeights &embedded,
+                                const StoredCheckpoint *resumed) {
+  return ValuesOpener(options, plan, embedded, resumed).open();
 }
 
 } // namespace shardc::runtime

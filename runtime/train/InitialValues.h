@@ -5,6 +5,7 @@
 
 #include "runtime/checkpoint/StoredCheckpoint.h"
 #include "runtime/train/Options.h"
+#include "runtime/weights/DividedParameters.h"
 #include "runtime/weights/RandomParameters.h"
 #include "runtime/weights/ShardedParameters.h"
 #include "runtime/weights/StoredParameters.h"
@@ -16,13 +17,19 @@
 namespace shardc::runtime {
 
 struct InitialValues {
-  std::unique_ptr<StoredParameters> stored; // always there
+  /// Of --weights, or of the compiled model; with `divided` of what the rest
+  /// needs of that. Always there.
+  std::unique_ptr<StoredParameters> stored;
   std::unique_ptr<ShardedParameters> sharded;
   std::unique_ptr<RandomParameters> random;
+  std::unique_ptr<StoredParameters> chosen; // of --weights with --weights-match
+  std::unique_ptr<DividedParameters> divided; // of these and the rest
 
   const ParameterSource &source() const;
   /// The files that are read.
   std::vector<std::string> paths() const;
+  /// What the user should know of the files' names; empty: nothing.
+  std::string namesText() const;
 };
 
 /// Of all parameters that `resumed` (null: the run begins anew) does not have.

@@ -111,6 +111,8 @@ struct Options {
   OrderSettings order; // its seed is --seed
 
   std::optional<std::string> weights;
+  /// Of the parameters that take them; else all do.
+  std::optional<std::string> weightsMatch;
   enum class Init { File, Random };
   std::optional<Init> init; // else as the plan says
   std::vector<InitGroupOption> initGroups;

@@ -28,7 +28,7 @@ static int64_t sequenceLength(const plan::Plan &plan) {
 }
 
 bool drawsInitialValues(const Options &options, const plan::Plan &plan) {
-  if (options.weights)
+  if (options.weights && !options.weightsMatch)
     return false;
   return options.init ? *options.init == Options::Init::Random
                       : plan.init() == "random";
@@ -36,11 +36,15 @@ bool drawsInitialValues(const Options &options, const plan::Plan &plan) {
 
 static std::string initialValuesText(const Options &options,
                                      const plan::Plan &plan) {
-  if (options.weights)
+  if (options.weights && !options.weightsMatch)
     return "from " + *options.weights;
-  return drawsInitialValues(options, plan)
-             ? concat("drawn, seed ", options.seed)
-             : "those of the compiled model";
+  std::string rest = drawsInitialValues(options, plan)
+                         ? concat("drawn, seed ", options.seed)
+                         : "those of the compiled model";
+  return options.weights
+             ? concat("from ", *options.weights, " where names have ",
+                      *options.weightsMatch, ", the rest ", rest)
+             : rest;
 }
 
 bool isLossScaleDynamic(const LossScaleOptions &options,

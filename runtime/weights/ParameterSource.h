@@ -7,8 +7,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 namespace shardc::runtime {
+
+/// Tells parameters from others; empty: takes all.
+using ParameterChoice = std::function<bool(const plan::Parameter &parameter)>;
 
 class ParameterSource {
 public:

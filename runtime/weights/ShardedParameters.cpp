@@ -39,10 +39,13 @@ void checkTensor(const StoredTensors &tensors, const std::string &key,
 }
 
 ShardedParameters::ShardedParameters(const plan::Plan &plan,
-                                     const std::string &folder)
+                                     const std::string &folder,
+                                     const ParameterChoice &isTaken)
     : plan(plan), files(shardFiles(folder)), tensors(files) {
   for (const plan::Parameter &parameter : plan.parameters())
-    if (parameter.trainable() || tensors.has(parameter.name()))
+    if (isTaken && !isTaken(parameter))
+      continue;
+    else if (parameter.trainable() || tensors.has(parameter.name()))
       checkTensor(tensors, parameter.name(), parameter, folder);
 }
 

@@ -20,7 +20,9 @@ std::vector<std::string> shardFiles(const std::string &folder);
 class ShardedParameters final : public ParameterSource {
 public:
   /// Throws an Error where a trained parameter is missing or has another shape.
-  ShardedParameters(const plan::Plan &plan, const std::string &folder);
+  /// `isTaken`: of others it has nothing; empty: of none.
+  ShardedParameters(const plan::Plan &plan, const std::string &folder,
+                    const ParameterChoice &isTaken);
   /// Whether the files have it.
   bool holds(const plan::Parameter &parameter) const {
     return tensors.has(parameter.name());

@@ -6,10 +6,12 @@
 #include "runtime/base/Error.h"
 #include "runtime/base/Hash.h"
 #include "runtime/base/Suggest.h"
+#include "runtime/base/Text.h"
 #include "runtime/files/ConfinedOpen.h"
 #include "runtime/files/MappedFile.h"
 #include "runtime/weights/OnnxIndex.h"
 #include "runtime/weights/WeightsPath.h"
+#include "runtime/weights/WrappedNames.h"
 
 #include <algorithm>
 #include <cstring>
@@ -145,13 +147,14 @@ std::unique_ptr<StoredParameters>
 StoredParameters::recorded(const plan::Plan &plan,
                            const EmbeddedWeights &embedded, bool all,
                            const ParameterChoice &isNeeded) {
-  std::unique_ptr<StoredParameters> stored(new StoredParameters(plan));
+  std::unique_ptr<StoredParameters> stored(
+      new StoredParameters(plan, isNeeded));
   bool inModel = false;
   for (const plan::Parameter &parameter : plan.parameters()) {
     const plan::Source &source = parameter.source();
     bool isTable = std::string_view(parameter.init()).starts_with("rotary_");
     bool isDrawn = !all && !parameter.init().empty() && !isTable;
-    if (isDrawn || (isNeeded && !isNeeded(parameter))) {
+    if (isDrawn || !stored->takes(parameter)) {
       stored->ranges.emplace_back();
       continue;
     }
@@ -173,8 +176,9 @@ StoredParameters::recorded(const plan::Plan &plan,
 
 std::unique_ptr<StoredParameters>
 StoredParameters::fromPath(const plan::Plan &plan, const std::string &path,
-                           const EmbeddedWeights &embedded) {
-  std::unique_ptr<StoredParameters> stored(new StoredParameters(plan));
+                           const EmbeddedWeights &embedded,
+                           const ParameterChoice &isTaken) {
+  std::unique_ptr<StoredParameters> stored(new StoredParameters(plan, isTaken));
   WeightsPath weights = findWeights(path, plan.model(), stored->files);
   switch (weights.format) {
   case WeightsFormat::Onnx:
@@ -234,27 +238,46 @@ static std::string likely(const std::string &name,
 void StoredParameters::addTensors(const std::string &path,
                                   const Tensors &tensors,
                                   const EmbeddedWeights &embedded) {
+  // Buffers are seldom in a checkpoint, nor are tables that are never trained
+  // and have no way to be drawn: the model's own serve.
+  auto isNeeded = [](const plan::Parameter &parameter) {
+    return parameter.trainable() ||
+           (parameter.frozen() && !parameter.init().empty());
+  };
+  std::vector<std::string> needed, names;
+  for (const plan::Parameter &parameter : plan.parameters())
+    if (takes(parameter) && isNeeded(parameter))
+      needed.push_back(parameter.name());
+  for (const auto &[name, tensor] : tensors)
+    names.push_back(name);
+  const WrappedNames inFile = WrappedNames::find(needed, names);
+  if (!inFile.inFile.empty())
+    wrapped = concat(path, ": names of tensors have ", inFile.inFile,
+                     " before the parameters' names");
+  else if (!inFile.inModel.empty())
+    wrapped = concat(path, ": names of tensors are the parameters' without ",
+                     inFile.inModel);
   for (const plan::Parameter &parameter : plan.parameters()) {
-    auto found = tensors.find(parameter.name());
+    if (!takes(parameter)) {
+      ranges.emplace_back();
+      continue;
+    }
+    auto found = tensors.find(inFile(parameter.name()));
     if (found == tensors.end()) {
-      // Buffers are seldom in a checkpoint, nor are tables that are never
-      // trained and have no way to be drawn: the model's own serve.
-      if (parameter.trainable() ||
-          (parameter.frozen() && !parameter.init().empty())) {
-        std::vector<std::string> names;
-        for (const auto &[name, tensor] : tensors)
-          names.push_back(name);
+      if (isNeeded(parameter))
         fail(path, ": has no tensor ", parameter.name(),
              likely(parameter.name(), names));
-      }
       addRecorded(parameter, embedded);
       continue;
     }
     const auto &[entry, file] = found->second;
     if (!std::equal(entry.shape.begin(), entry.shape.end(),
                     parameter.shape().begin(), parameter.shape().end()))
-      fail(file->path, ": tensor ", parameter.name(),
-           " has another shape than the model's parameter");
+      fail(
+          file->path, ": tensor ", parameter.name(), " has the shape ",
+          shapeText(entry.shape), ", and the model's parameter ",
+          shapeText({parameter.shape().data(), size_t(parameter.shape_size())}),
+          "; --weights-match REGEX takes the values of some parameters alone");
     add(parameter, {file, entry.offset, entry.dtype, false}, entry.length);
   }
 }
@@ -281,6 +304,10 @@ void StoredParameters::addOnnx(const std::string &path) {
   for (int i = 0; i < plan.parameters_size(); ++i) {
     const plan::Parameter &parameter = plan.parameters(i);
     auto [initializer, transposed] = found[i];
+    if (!takes(parameter)) {
+      ranges.emplace_back();
+      continue;
+    }
     if (!initializer)
       fail(path, ": has no initializer ", parameter.initializer(),
            " for parameter ", parameter.name());

@@ -7,7 +7,6 @@
 #include "runtime/files/Safetensors.h"
 #include "runtime/weights/ParameterSource.h"
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -53,9 +52,6 @@ struct StoredRange {
   bool transposed = false; // the file holds the transpose (2-d)
 };
 
-/// Tells parameters from others; empty: takes all.
-using ParameterChoice = std::function<bool(const plan::Parameter &parameter)>;
-
 /// All files are opened and all lengths checked when it is made; values are
 /// read when they are asked for.
 class StoredParameters : public ParameterSource {
@@ -70,10 +66,12 @@ public:
   /// --weights, see WeightsPath.h: an ONNX file (parameters by the names of its
   /// initializers, as compiled or as --export-onnx wrote them), or safetensors
   /// in one file or in shards (by PyTorch's names; buffers that they lack are
-  /// those of the compiled model).
+  /// those of the compiled model). Of parameters that `isTaken` leaves out it
+  /// has nothing. All of safetensors' names may have a prefix (WrappedNames.h).
   static std::unique_ptr<StoredParameters>
   fromPath(const plan::Plan &plan, const std::string &path,
-           const EmbeddedWeights &embedded);
+           const EmbeddedWeights &embedded,
+           const ParameterChoice &isTaken = {});
 
   void read(int parameter, int64_t begin, int64_t end, plan::DType dtype,
             std::byte *destination) const override;
@@ -82,6 +80,8 @@ public:
 
   /// All files that values are read from.
   std::vector<std::string> paths() const { return files.paths(); }
+  /// What the user should know of the file's names; empty: nothing.
+  const std::string &namesText() const { return wrapped; }
 
 private:
   /// Tensors of safetensors files by name, and the file of each.
@@ -89,7 +89,11 @@ private:
       std::map<std::string,
                std::pair<SafetensorsEntry, const OpenFiles::File *>>;
 
-  explicit StoredParameters(const plan::Plan &plan) : plan(plan) {}
+  StoredParameters(const plan::Plan &plan, ParameterChoice isTaken)
+      : plan(plan), isTaken(std::move(isTaken)) {}
+  bool takes(const plan::Parameter &parameter) const {
+    return !isTaken || isTaken(parameter);
+  }
   void addOnnx(const std::string &path);
   void addSafetensors(const std::string &path, const EmbeddedWeights &embedded);
   void addShards(const std::string &index, const EmbeddedWeights &embedded);
@@ -104,6 +108,8 @@ private:
                       plan::DType dtype, std::byte *destination) const;
 
   const plan::Plan &plan;
+  ParameterChoice isTaken;
+  std::string wrapped;
   OpenFiles files;
   std::vector<StoredRange> ranges; // by parameter
 };
