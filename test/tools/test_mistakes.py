@@ -6,9 +6,10 @@ import unittest
 
 import numpy as np
 
-from tool_test import MODELS, SHARDC, ToolTest, run
+from tool_test import MODELS, ROOT, SHARDC, ToolTest, run
 
 LLAMA = os.path.join(MODELS, "s2-llama-tiny-causal")
+OTHER_NAMES = os.path.join(ROOT, "runtime", "flags", "OtherNames.cpp")
 SIZES = ["--dim", "batch=2", "--dim", "sequence=64"]
 LOSS = ["--loss", "cross-entropy:logits=logits,labels=labels,shift=1"]
 # Without a word on which tensors are buffers.
@@ -247,6 +248,31 @@ class Mistakes(ToolTest):
         self.assertEqual(result.code, 0, result.err)
         result = self.run_here("./m.trainer", *words)
         self.assertEqual(result.code, 0, result.err)
+
+    def test_names_that_other_tools_have(self):
+        self.prepare()
+        with open(OTHER_NAMES) as file:
+            known = r"\{Side::(\w+), \"(\S+).*?\",\s*((?:\"[^\"]*\"\s*)+)\}"
+            table = re.findall(known, file.read())
+        self.assertGreater(len(table), 30)
+        helps = {
+            "Trainer": self.run_here("./m.trainer", "--help").out,
+            "Compiler": run(SHARDC, "--help").out,
+        }
+        for side, flag, names in table:
+            flags = helps[side].replace(",", " ")
+            self.assertIn(f" {flag} ", flags, side)
+            for name in names.replace('"', " ").split():
+                # None is explained away where it is one.
+                self.assertEqual(f" --{name} " in flags, f"--{name}" == flag, (side, name))
+        for words, answer in (
+            (["./m.trainer", "--max_steps=3"], "--max_steps: it is --steps here"),
+            (["./m.trainer", "--remat", "unit"], "--remat of shardc, when the trainer is compiled"),
+            ([SHARDC, "model.onnx", "--lr", "1"], "it is --lr of the trainer that shardc writes"),
+        ):
+            said = self.run_here(*words)
+            self.assertNotEqual(said.code, 0)
+            self.assertIn(answer, said.err)
 
     def test_a_gpu_that_is_not_here(self):
         flags = [*SIZES, *LOSS, "--target"]

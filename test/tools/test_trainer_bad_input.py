@@ -1,7 +1,6 @@
 """What a user can get wrong with a trainer: each case is one line on stderr that says what and what
 to do, a non-zero exit, soon and within little memory; and nothing half written is left."""
 import os
-import re
 import resource
 import shutil
 import signal
@@ -13,10 +12,9 @@ from unittest import mock
 
 import numpy as np
 
-from tool_test import MODELS, ROOT, SHARDC, ToolTest, run
+from tool_test import MODELS, SHARDC, ToolTest, run
 
 MODEL = os.path.join(MODELS, "gpt2-tiny")
-OTHER_NAMES = os.path.join(ROOT, "runtime", "flags", "OtherNames.cpp")
 
 
 class TrainerBadInput(ToolTest):
@@ -92,28 +90,6 @@ class TrainerBadInput(ToolTest):
             "unknown flag --wieght-decay",
             "did you mean '--weight-decay'?",
         )
-
-    def test_names_that_other_tools_have(self):
-        with open(OTHER_NAMES) as file:
-            table = re.findall(
-                r"\{Side::(\w+), \"(\S+).*?\",\s*((?:\"[^\"]*\"\s*)+)\}", file.read()
-            )
-        self.assertGreater(len(table), 30)
-        helps = {
-            "Trainer": run(self.trainer, "--help").out,
-            "Compiler": run(SHARDC, "--help").out,
-        }
-        for side, flag, names in table:
-            self.assertIn(f" {flag} ", helps[side].replace(",", " "), (side, flag))
-            for name in names.replace('"', " ").split():
-                # A flag is never explained away where it is one.
-                isOne = f" --{name} " in helps[side].replace(",", " ")
-                self.assertEqual(isOne, f"--{name}" == flag, (side, name))
-        self.fails(self.words("--max_steps", "3"), "unknown flag --max_steps: it is --steps here")
-        self.fails(self.words("--remat", "unit"), "--remat of shardc, when the trainer is compiled")
-        said = run(SHARDC, "model.onnx", "--lr", "1")
-        self.assertEqual(said.code, 2)
-        self.assertIn("unknown flag --lr: it is --lr of the trainer that shardc writes", said.err)
 
     def test_stray_argument(self):
         self.fails(self.words("ids.npy"), "unexpected argument 'ids.npy'")

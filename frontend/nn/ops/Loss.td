@@ -61,9 +61,9 @@ def NN_LinearCrossEntropyOp : NN_ComputeOp<"linear_cross_entropy",
   let description = [{
     input [..., in], weight [in, V] ([V, in] with `transpose_weight`) and bias [V] have one float
     type, labels [...] are i32 or i64; scale, loss, `ignore_index`, `shift` and `smoothing` are
-    those of `nn.cross_entropy`. With a `softcap` c (not 0) a logit x is c tanh(x / c), as Gemma 2 has it
-    (arXiv:2408.00118). All else is refused. The logits and their gradient are not rounded to 16
-    bits. The gradients are those of `nn.linear_cross_entropy_grad`.
+    those of `nn.cross_entropy`. With a `softcap` c (not 0) a logit x is c tanh(x / c), as Gemma 2
+    has it (arXiv:2408.00118). All else is refused. The logits and their gradient are not rounded to
+    16 bits. The gradients are those of `nn.linear_cross_entropy_grad`.
 
     ```mlir
     %loss = nn.linear_cross_entropy %x, %w labels %labels, %scale
