@@ -4,11 +4,13 @@
 #include "frontend/raise/Raise.h"
 #include "passes/Passes.h"
 #include "passes/analyses/OwnLoss.h"
+#include "passes/loss/ElementLoss.h"
 #include "passes/options/LossOption.h"
 
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 using namespace mlir;
+using shardc::runtime::LossMean;
 
 namespace shardc {
 #define GEN_PASS_DEF_NNATTACHLOSS
@@ -98,9 +100,10 @@ private:
   FailureOr<Value> attachCrossEntropy(Signature &signature,
                                       const LossOption &option, Value logits,
                                       OpBuilder &builder);
-  FailureOr<Value> attachMeanSquaredError(Signature &signature,
-                                          const LossOption &option,
-                                          Value output, OpBuilder &builder);
+  // The mean over the elements, or the rows, of ElementLoss.h.
+  FailureOr<Value> attachElements(Signature &signature,
+                                  const LossOption &option, Value output,
+                                  OpBuilder &builder);
   // An output that evaluations keep has an element of each sample.
   LogicalResult checkOutput(Signature &signature, StringRef name, Value value);
   // scale * sum of all elements.
@@ -142,7 +145,9 @@ LogicalResult NNAttachLoss::noOwnLoss(Signature &signature) {
   return emitError(getOperation().getLoc())
          << "the model has no loss of its own (outputs: " << names
          << "); say --loss cross-entropy:logits=NAME,labels=NAME, "
-            "--loss mse:output=NAME,target=NAME or --loss output:NAME";
+            "--loss mse:output=NAME,target=NAME or --loss output:NAME (--help "
+            "has "
+            "the others)";
 }
 
 LogicalResult NNAttachLoss::attach(func::FuncOp function) {
@@ -180,11 +185,11 @@ LogicalResult NNAttachLoss::attach(func::FuncOp function) {
   }
   OpBuilder builder(signature.terminator());
   FailureOr<Value> scalar =
-      option->kind == LossOption::CrossEntropy
+      option->kind->of == LossMean::Labels
           ? attachCrossEntropy(signature, *option, output, builder)
-      : option->kind == LossOption::MeanSquaredError
-          ? attachMeanSquaredError(signature, *option, output, builder)
-          : attachOutput(signature, *option, output, builder);
+      : option->kind->of == LossMean::Batches
+          ? attachOutput(signature, *option, output, builder)
+          : attachElements(signature, *option, output, builder);
   if (failed(scalar))
     return failure();
   SmallVector<Value> results = {*scalar};
@@ -324,22 +329,28 @@ FailureOr<Value> NNAttachLoss::attachCrossEntropy(Signature &signature,
       .getResult();
 }
 
-FailureOr<Value> NNAttachLoss::attachMeanSquaredError(Signature &signature,
-                                                      const LossOption &option,
-                                                      Value output,
-                                                      OpBuilder &builder) {
+FailureOr<Value> NNAttachLoss::attachElements(Signature &signature,
+                                              const LossOption &option,
+                                              Value output,
+                                              OpBuilder &builder) {
   auto type = raise::typeOf(output);
+  const bool isOfRows = option.kind->of == LossMean::Rows;
+  if (isOfRows && (type.getRank() < 2 || type.getShape().back() < 2))
+    return emitError(getOperation().getLoc())
+           << "--loss: expects logits '" << option.output
+           << "' to have a last dim of 2 classes or more behind the batch, got "
+           << type;
   auto target = labelsInput(signature, "target", option.target, type);
   if (failed(target))
     return failure();
   Value scale = addScale(signature, output);
-  describe({.kind = "mse",
-            .labels = option.target,
-            .elements = type.getNumElements()});
-  Location loc = builder.getUnknownLoc();
-  Value difference = nn::SubOp::create(builder, loc, type, output, *target);
-  Value square = nn::MulOp::create(builder, loc, type, difference, difference);
-  return scaledSum(square, scale, builder);
+  const int64_t elements = type.getNumElements();
+  describe(
+      {.kind = option.kind->name,
+       .labels = option.target,
+       .elements = isOfRows ? elements / type.getShape().back() : elements});
+  return scaledSum(elementLoss(option, output, *target, builder), scale,
+                   builder);
 }
 
 Value NNAttachLoss::scaledSum(Value value, Value scale, OpBuilder &builder) {

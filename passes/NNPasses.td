@@ -121,7 +121,8 @@ def NNAttachLoss : Pass<"nn-attach-loss", "::mlir::ModuleOp"> {
   let options = [
     Option<"loss", "loss", "std::string", "\"\"",
       "cross-entropy:logits=NAME,labels=NAME[,ignore=-100][,shift=0][,label-smoothing=0], "
-      "mse:output=NAME,target=NAME or output:NAME; "
+      "soft-cross-entropy or binary-cross-entropy:logits=NAME,target=NAME, "
+      "mse, l1, smooth-l1 or huber:output=NAME,target=NAME or output:NAME; "
       "without it, the graph's only scalar output">,
     ListOption<"outputs", "outputs", "std::string",
       "outputs that @model returns behind the loss, for evaluations">,

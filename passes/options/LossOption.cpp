@@ -2,38 +2,92 @@
 #include "passes/options/LossOption.h"
 
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
+
+#include <cmath>
 
 using namespace llvm;
 
 namespace shardc {
 
+using runtime::LossMean;
+
 static constexpr StringLiteral forms =
     "accepted are cross-entropy:logits=NAME,labels=NAME[,ignore=N][,shift=N]"
-    "[,label-smoothing=S], "
-    "mse:output=NAME,target=NAME and output:NAME";
+    "[,label-smoothing=S], soft-cross-entropy or binary-cross-entropy"
+    ":logits=NAME,target=NAME, mse or l1:output=NAME,target=NAME, "
+    "smooth-l1:output=NAME,target=NAME[,beta=B], "
+    "huber:output=NAME,target=NAME[,delta=D] and output:NAME";
 
 static Error refuseLoss(const Twine &what) {
   return createStringError("--loss: " + what + "; " + forms);
 }
 
-Expected<LossOption> LossOption::parse(StringRef text) {
-  auto [kindName, rest] = text.split(':');
-  LossOption option;
-  if (kindName == "output") {
-    option.output = rest.str();
-    if (rest.empty())
-      return refuseLoss("output: is followed by no name");
-    return option;
+namespace {
+
+/// The keys of a kind of loss, and what they set.
+class LossParser {
+public:
+  LossParser(LossOption &option, StringRef word) : option(option), word(word) {}
+
+  Error parse(StringRef keys);
+
+private:
+  bool isCrossEntropy() const { return option.kind->of == LossMean::Labels; }
+  StringRef outputKey() const {
+    return word.ends_with("cross-entropy") ? "logits" : "output";
   }
-  if (kindName != "cross-entropy" && kindName != "mse")
-    return refuseLoss("unknown kind '" + kindName + "'");
-  bool crossEntropy = kindName == "cross-entropy";
-  option.kind = crossEntropy ? CrossEntropy : MeanSquaredError;
-  StringRef outputKey = crossEntropy ? "logits" : "output";
-  StringRef targetKey = crossEntropy ? "labels" : "target";
+  StringRef targetKey() const { return isCrossEntropy() ? "labels" : "target"; }
+  /// "" for a kind without.
+  StringRef numberKey() const {
+    return word == "huber" ? "delta" : word == "smooth-l1" ? "beta" : "";
+  }
+  Error take(StringRef key, StringRef value);
+  static Error takeNumber(StringRef key, StringRef value, double low,
+                          double high, const Twine &range, double &number);
+
+  LossOption &option;
+  StringRef word;
+};
+
+Error LossParser::takeNumber(StringRef key, StringRef value, double low,
+                             double high, const Twine &range, double &number) {
+  if (value.getAsDouble(number) || !(number >= low && number <= high))
+    return refuseLoss("expects " + key + " to be a number " + range +
+                      ", got '" + value + "'");
+  return Error::success();
+}
+
+Error LossParser::take(StringRef key, StringRef value) {
+  constexpr double largest = std::numeric_limits<double>::max();
+  if (key == outputKey()) {
+    option.output = value.str();
+  } else if (key == targetKey()) {
+    option.target = value.str();
+  } else if (isCrossEntropy() && (key == "ignore" || key == "shift")) {
+    int64_t &number = key == "ignore" ? option.ignore : option.shift;
+    if (value.getAsInteger(10, number) || (key == "shift" && number < 0))
+      return refuseLoss("expects " + key + " to be a whole number" +
+                        (key == "shift" ? " from 0 on" : "") + ", got '" +
+                        value + "'");
+  } else if (isCrossEntropy() && key == "label-smoothing") {
+    return takeNumber(key, value, 0, 1, "from 0 to 1", option.smoothing);
+  } else if (!numberKey().empty() && key == numberKey()) {
+    // torch: a delta of 0 would be no loss; a beta of 0 is l1.
+    const double low = key == "delta" ? std::numeric_limits<double>::min() : 0;
+    return takeNumber(key, value, low, largest,
+                      key == "delta" ? "above 0" : "of 0 or more",
+                      option.number);
+  } else {
+    return refuseLoss("unknown key '" + key + "' of " + word);
+  }
+  return Error::success();
+}
+
+Error LossParser::parse(StringRef keys) {
   SmallVector<StringRef> parts;
-  rest.split(parts, ',', -1, /*KeepEmpty=*/false);
+  keys.split(parts, ',', -1, /*KeepEmpty=*/false);
   StringSet<> seen;
   for (StringRef part : parts) {
     auto [key, value] = part.split('=');
@@ -41,29 +95,33 @@ Expected<LossOption> LossOption::parse(StringRef text) {
       return refuseLoss("'" + part + "' is not KEY=VALUE");
     if (!seen.insert(key).second)
       return refuseLoss("'" + key + "' is given twice");
-    if (key == outputKey) {
-      option.output = value.str();
-    } else if (key == targetKey) {
-      option.target = value.str();
-    } else if (crossEntropy && (key == "ignore" || key == "shift")) {
-      int64_t &number = key == "ignore" ? option.ignore : option.shift;
-      if (value.getAsInteger(10, number) || (key == "shift" && number < 0))
-        return refuseLoss("expects " + key + " to be a whole number" +
-                          (key == "shift" ? " from 0 on" : "") + ", got '" +
-                          value + "'");
-    } else if (crossEntropy && key == "label-smoothing") {
-      if (value.getAsDouble(option.smoothing) ||
-          !(option.smoothing >= 0 && option.smoothing <= 1))
-        return refuseLoss("expects label-smoothing to be a number from 0 to 1, "
-                          "got '" +
-                          value + "'");
-    } else {
-      return refuseLoss("unknown key '" + key + "' of " + kindName);
-    }
+    if (Error error = take(key, value))
+      return error;
   }
-  for (StringRef key : {outputKey, targetKey})
+  for (StringRef key : {outputKey(), targetKey()})
     if (!seen.contains(key))
-      return refuseLoss(kindName + " needs " + key + "=NAME");
+      return refuseLoss(word + " needs " + key + "=NAME");
+  return Error::success();
+}
+
+} // namespace
+
+Expected<LossOption> LossOption::parse(StringRef text) {
+  auto [word, keys] = text.split(':');
+  std::string name = word.str();
+  std::replace(name.begin(), name.end(), '-', '_');
+  LossOption option;
+  option.kind = runtime::findLossKind(name);
+  if (!option.kind || word.contains('_'))
+    return refuseLoss("unknown kind '" + word + "'");
+  if (option.kind->of == LossMean::Batches) {
+    option.output = keys.str();
+    if (keys.empty())
+      return refuseLoss("output: is followed by no name");
+    return option;
+  }
+  if (Error error = LossParser(option, word).parse(keys))
+    return std::move(error);
   return option;
 }
 

@@ -2,6 +2,8 @@
 #ifndef SHARDC_PASSES_OPTIONS_LOSSOPTION_H
 #define SHARDC_PASSES_OPTIONS_LOSSOPTION_H
 
+#include "runtime/base/LossKinds.h"
+
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 
@@ -11,17 +13,17 @@
 namespace shardc {
 
 /// `cross-entropy:logits=NAME,labels=NAME[,ignore=-100][,shift=0]
-/// [,label-smoothing=0]`,
-/// `mse:output=NAME,target=NAME` or `output:NAME`.
+/// [,label-smoothing=0]`, `KIND:logits=NAME,target=NAME` of
+/// soft-cross-entropy and binary-cross-entropy, `KIND:output=NAME,target=NAME`
+/// of mse, l1, smooth-l1[,beta=1] and huber[,delta=1], or `output:NAME`.
 struct LossOption {
-  enum Kind { CrossEntropy, MeanSquaredError, Output };
-
-  Kind kind = Output;
+  const runtime::LossKind *kind = nullptr;
   std::string output; // the logits, for cross-entropy
   std::string target; // labels or target; empty for an output of the graph
   int64_t ignore = -100;
   int64_t shift = 0;
   double smoothing = 0; // of labels, from 0 to 1
+  double number = 1;    // beta or delta
 
   /// Errors are one line that names the offending part and the accepted forms.
   static llvm::Expected<LossOption> parse(llvm::StringRef text);

@@ -2,6 +2,7 @@
 #include "passes/report/Report.h"
 
 #include "passes/analyses/CostModel.h"
+#include "runtime/base/LossKinds.h"
 #include "runtime/base/PoolNames.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -249,14 +250,9 @@ static std::string lossText(const CompileReport &report) {
   if (!report.loss)
     return "";
   const auto &[kind, reduction, labels] = *report.loss;
-  return llvm::formatv("loss: {0}, the {1} over {2}\n",
-                       kind == "cross_entropy" ? "cross entropy"
-                       : kind == "output"      ? "the graph's own"
-                                               : "mean squared error",
-                       reduction,
-                       kind == "cross_entropy" ? "all valid labels of a step"
-                       : kind == "output"      ? "ranks and micro-batches"
-                                               : "all elements of a step")
+  const runtime::LossKind &of = *runtime::findLossKind(kind);
+  return llvm::formatv("loss: {0}, the {1} over {2}\n", of.text, reduction,
+                       runtime::lossMeanText(of.of))
       .str();
 }
 

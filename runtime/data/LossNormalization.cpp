@@ -2,6 +2,8 @@
 #include "runtime/data/LossNormalization.h"
 
 #include "runtime/base/DType.h"
+#include "runtime/base/Error.h"
+#include "runtime/base/LossKinds.h"
 
 #include <algorithm>
 
@@ -34,27 +36,27 @@ int64_t countValidLabels(const plan::Loss &loss, const plan::Tensor &labels,
                  length, loss.shift(), loss.ignore_index());
 }
 
+bool hasFixedElements(const plan::Loss &loss) {
+  const LossKind *kind = findLossKind(loss.kind());
+  return kind && hasFixedElements(kind->of);
+}
+
 bool countsLabels(const plan::Loss &loss) {
   return loss.kind() == "cross_entropy" && loss.reduction() != "sum";
 }
 
 std::string lossText(const plan::Loss &loss, LossNorm norm) {
-  bool isSum = loss.reduction() == "sum";
-  bool isOutput = loss.kind() == "output";
-  std::string kind = loss.kind() == "cross_entropy" ? "cross entropy"
-                     : isOutput                     ? "the graph's own"
-                                                    : "mean squared error";
-  if (isOutput && (!isSum || norm == LossNorm::Rank))
-    return kind + ", the mean over ranks and micro-batches";
-  if (isOutput)
-    return kind + ", the sum over ranks and micro-batches";
-  if (loss.kind() == "mse")
-    return kind + ", the mean over all elements of a step";
-  if (norm == LossNorm::Rank)
-    return kind + ", the mean over ranks and micro-batches of each one's " +
-           (isSum ? "sum" : "mean") + " over its valid labels";
-  return kind + ", the " + (isSum ? "sum" : "mean") +
-         " over all valid labels of a step";
+  const LossKind &kind = *findLossKind(loss.kind());
+  const char *reduction = loss.reduction() == "sum" ? "sum" : "mean";
+  bool isOfRanks = norm == LossNorm::Rank;
+  if (kind.of == LossMean::Labels && isOfRanks)
+    return concat(kind.text,
+                  ", the mean over ranks and micro-batches of each one's ",
+                  reduction, " over its valid labels");
+  if (kind.of == LossMean::Batches && isOfRanks)
+    reduction = "mean";
+  return concat(kind.text, ", the ", reduction, " over ",
+                lossMeanText(kind.of));
 }
 
 static double batchesOf(const plan::Plan &plan, int64_t microBatches) {
@@ -70,7 +72,7 @@ double lossNormalization(const plan::Plan &plan, int64_t validLabels,
     return 1;
   if (loss.kind() == "cross_entropy")
     return validLabels ? 1 / static_cast<double>(validLabels) : 0;
-  if (loss.kind() == "mse")
+  if (hasFixedElements(loss))
     return 1 / (static_cast<double>(loss.elements()) * batches);
   return 1 / batches;
 }

@@ -24,6 +24,10 @@ int64_t countValidLabels(const plan::Loss &loss, const plan::Tensor &labels,
 /// rank in a micro-batch, whose means or sums are then averaged.
 enum class LossNorm { Global, Rank };
 
+/// Whether the loss is a mean over the elements or rows of an output, as many
+/// in every batch.
+bool hasFixedElements(const plan::Loss &loss);
+
 /// Whether the normalization depends on how many labels are valid.
 bool countsLabels(const plan::Loss &loss);
 
@@ -35,7 +39,7 @@ std::string lossText(const plan::Loss &loss, LossNorm norm);
 ///   sum                     1
 ///   mean of cross_entropy   1 / validLabels, of all ranks and micro-batches of
 ///                           the step (0 when there are none)
-///           mse             1 / elements of all ranks and micro-batches
+///           elements, rows  1 / those of all ranks and micro-batches
 ///           output          1 / (ranks * microBatches)
 double lossNormalization(const plan::Plan &plan, int64_t validLabels,
                          int64_t microBatches = 1);

@@ -5,6 +5,7 @@
 #include "runtime/base/DType.h"
 #include "runtime/base/EntryKind.h"
 #include "runtime/base/Error.h"
+#include "runtime/base/LossKinds.h"
 #include "runtime/base/PlanNumbers.h"
 #include "runtime/base/Text.h"
 
@@ -193,6 +194,11 @@ void PlanCheck::loss() {
   checkPlanRange(loss.shift(), 0, mostInPlan, "the shift", "the loss");
   checkPlanRange(loss.classes(), 0, mostInPlan, "the classes", "the loss");
   checkPlanRange(loss.elements(), 0, mostInPlan, "the elements", "the loss");
+  const LossKind *kind = findLossKind(loss.kind());
+  if (!kind)
+    refusePlan("the loss has the unknown kind ", loss.kind());
+  if (hasFixedElements(kind->of) && loss.elements() == 0)
+    refusePlan("the loss is a mean over no elements");
   if (loss.kind() == "cross_entropy") {
     auto labels =
         std::ranges::find(plan.inputs(), loss.labels(), &plan::Input::name);

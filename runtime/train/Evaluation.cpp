@@ -17,8 +17,8 @@ static constexpr std::string_view correctMetric = "correct";
 static const char *whyWholeBatches(const plan::Plan &plan) {
   if (plan.loss().kind() == "output")
     return "a loss that is the graph's own output";
-  if (plan.loss().kind() == "mse" && drawsNumbers(plan))
-    return "mse in a model that draws numbers";
+  if (hasFixedElements(plan.loss()) && drawsNumbers(plan))
+    return "a mean over elements in a model that draws numbers";
   return nullptr;
 }
 
@@ -95,7 +95,7 @@ int64_t Evaluation::countLabels() {
 double Evaluation::normalizationOfAll() const {
   int64_t batches = (counted + globalBatch - 1) / globalBatch;
   const plan::Loss &loss = plan.loss();
-  if (loss.kind() == "mse")
+  if (hasFixedElements(loss))
     return 1 / (static_cast<double>(loss.elements()) /
                 static_cast<double>(batch) * static_cast<double>(counted));
   if (loss.reduction() == "sum")
@@ -163,9 +163,9 @@ double Evaluation::loss() {
         },
         normalization);
   // Padding without labels counts nothing. Where there are none to leave out
-  // (mse), it was sample 0: a batch of nothing else says what that added.
+  // (means over elements), it was sample 0: a batch of nothing else says what that added.
   int64_t padded = (globalBatch - counted % globalBatch) % globalBatch;
-  if (padded && plan.loss().kind() == "mse")
+  if (padded && hasFixedElements(plan.loss()))
     sum -= run(
                0, [](int64_t) { return int64_t{0}; }, normalization) /
            static_cast<double>(globalBatch) * static_cast<double>(padded);

@@ -4,6 +4,9 @@
 // RUN: shardc-opt %t/logits.mlir -nn-attach-loss="accuracy loss=cross-entropy:logits=logits,labels=labels,shift=1" | FileCheck %s --check-prefix=ACCURACY
 // RUN: shardc-opt %t/logits.mlir -nn-attach-loss="outputs=logits loss=cross-entropy:logits=logits,labels=labels,shift=1" | FileCheck %s --check-prefix=OUTPUTS
 // RUN: not shardc-opt %t/logits.mlir -nn-attach-loss="outputs=logit loss=cross-entropy:logits=logits,labels=labels,shift=1" 2>&1 | FileCheck %s --check-prefix=NO-OUTPUT
+// RUN: shardc-opt %t/logits.mlir -nn-attach-loss="loss=soft-cross-entropy:logits=logits,target=y" | FileCheck %t/logits.mlir --check-prefix=SOFT
+// RUN: shardc-opt %t/logits.mlir -nn-attach-loss="loss=cross-entropy:logits=logits,labels=y,label-smoothing=0.1" | FileCheck %t/logits.mlir --check-prefix=SMOOTHED
+// RUN: not shardc-opt %t/logits.mlir -nn-attach-loss="loss=huber:output=logits,target=y,delta=0" 2>&1 | FileCheck %s --check-prefix=NO-DELTA
 // RUN: not shardc-opt %t/logits.mlir -nn-attach-loss="accuracy loss=mse:output=logits,target=y" 2>&1 | FileCheck %s --check-prefix=NO-ACCURACY
 // RUN: shardc-opt %t/capped.mlir -nn-attach-loss="loss=cross-entropy:logits=logits,labels=labels" | FileCheck %t/capped.mlir
 // RUN: shardc-opt %t/scaled.mlir -nn-attach-loss="loss=cross-entropy:logits=logits,labels=labels" | FileCheck %t/scaled.mlir
@@ -27,6 +30,7 @@
 // RUN: not shardc-opt %t/logits.mlir -nn-attach-loss="loss=output:logits" 2>&1 | FileCheck %s --check-prefix=SCALAR
 
 // ACCURACY: module attributes {{{.*}}nn.accuracy
+// NO-DELTA: error: --loss: expects delta to be a number above 0, got '0'; accepted are
 // NO-ACCURACY: error: --metric accuracy: expects the loss to be a cross entropy of labels that are an input, got mse:output=logits,target=y
 // OUTPUTS: -> (tensor<f32> {nn.name = "loss"}, tensor<{{.*}}xf32> {nn.name = "logits"})
 // OUTPUTS: return %{{.*}}, %{{.*}} : tensor<f32>, tensor<
@@ -50,6 +54,9 @@ nn.parameter @head : tensor<32x16xf32> {initializer = "head", file = "", offset 
 // CHECK: %[[LOSS:[a-z0-9_]+]] = nn.linear_cross_entropy %[[X]], %{{.*}} labels %[[L]], %[[S]] {ignore_index = -100 : i64, shift = 1 : i64, transpose_weight}
 // CHECK: return %[[LOSS]]
 
+// SOFT: nn.loss = {classes = 0 : i64, elements = 16 : i64, {{.*}}kind = "soft_cross_entropy", labels = "y"
+// SOFT: nn.log_softmax
+// SMOOTHED: nn.linear_cross_entropy {{.*}} smoothing = 1.000000e-01
 // MSE: nn.loss = {classes = 0 : i64, elements = 512 : i64, {{.*}}kind = "mse", labels = "y"
 // MSE: %[[Y:[a-z0-9_]+]]: tensor<2x8x32xf32> {nn.name = "y", nn.role = "labels"}, %[[S:[a-z0-9_]+]]: tensor<f32>
 // MSE: %[[D:[a-z0-9_]+]] = nn.sub %{{.*}}, %[[Y]]

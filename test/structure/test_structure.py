@@ -35,6 +35,7 @@ ROOMS = {
     "passes": {
         "options": set(),
         "analyses": {"options"},
+        "loss": {"options"},
         "units": {"options", "analyses"},
         "fsdp": {"units"},
         "shard": {"units", "fsdp"},

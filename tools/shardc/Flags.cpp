@@ -51,7 +51,9 @@ void declareModel(OptionTable &table, Said &said) {
   table.value("--loss", "LOSS", said.options.loss,
               "cross-entropy:logits=NAME,labels=NAME[,ignore=-100][,shift=1]"
               "[,label-smoothing=S]"
-              " | mse:output=NAME,target=NAME | output:NAME; "
+              " | soft-cross-entropy or binary-cross-entropy:logits=NAME,"
+              "target=NAME | mse, l1, smooth-l1[,beta=1] or huber[,delta=1]"
+              ":output=NAME,target=NAME | output:NAME; "
               "default: the graph's only output, if it is a scalar");
   table.list("--output-values", "NAME ...", said.options.outputs,
              "an output of the graph that a trainer's --predict may write "

@@ -1,4 +1,4 @@
-// Writes gradients as nn ops: short names for building them, with the types
+// Writes formulas as nn ops: short names for building them, with the types
 // that follow from the operands.
 #ifndef SHARDC_FRONTEND_NN_SUPPORT_FORMULA_H
 #define SHARDC_FRONTEND_NN_SUPPORT_FORMULA_H
@@ -44,6 +44,19 @@ public:
   }
   mlir::Value sigmoid(mlir::Value x) {
     return SigmoidOp::create(builder, loc, x.getType(), x);
+  }
+  mlir::Value softplus(mlir::Value x) {
+    return SoftplusOp::create(builder, loc, x.getType(), x);
+  }
+  /// Along the last dim.
+  mlir::Value logSoftmax(mlir::Value x) {
+    return LogSoftmaxOp::create(builder, loc, x.getType(), x);
+  }
+  mlir::Value abs(mlir::Value x) {
+    return AbsOp::create(builder, loc, x.getType(), x);
+  }
+  mlir::Value min(mlir::Value x, mlir::Value y) {
+    return MinOp::create(builder, loc, x.getType(), x, y);
   }
   mlir::Value sin(mlir::Value x) {
     return SinOp::create(builder, loc, x.getType(), x);
