@@ -106,8 +106,6 @@ private:
                                   OpBuilder &builder);
   // An output that evaluations keep has an element of each sample.
   LogicalResult checkOutput(Signature &signature, StringRef name, Value value);
-  // scale * sum of all elements.
-  static Value scaledSum(Value value, Value scale, OpBuilder &builder);
   // The graph's own scalar. Where it is a cross entropy that says what it is
   // the mean or the sum of, it is that of all ranks and micro-batches; any
   // other scalar is averaged over them (docs/running.md, "Loss").
@@ -351,20 +349,6 @@ FailureOr<Value> NNAttachLoss::attachElements(Signature &signature,
        .elements = isOfRows ? elements / type.getShape().back() : elements});
   return scaledSum(elementLoss(option, output, *target, builder), scale,
                    builder);
-}
-
-Value NNAttachLoss::scaledSum(Value value, Value scale, OpBuilder &builder) {
-  Location loc = value.getLoc();
-  unsigned rank = raise::typeOf(value).getRank();
-  if (rank > 0) {
-    SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(rank));
-    SmallVector<int64_t> ones(rank, 1);
-    if (raise::typeOf(value).getNumElements() != 1)
-      value = nn::ReduceSumOp::create(
-          builder, loc, raise::withShape(value, ones), value, dims);
-    value = nn::ReshapeOp::create(builder, loc, scalarLike(value), value);
-  }
-  return nn::MulOp::create(builder, loc, scale.getType(), value, scale);
 }
 
 FailureOr<Value> NNAttachLoss::attachOutput(Signature &signature,

@@ -259,9 +259,15 @@ FailureOr<SmallVector<Operand>> Importer::inputsOf(const Node &node,
 
 LogicalResult Importer::define(const Node &node, StringRef name,
                                Operand value) {
-  if (file->find(name) || !values.try_emplace(name, std::move(value)).second)
+  auto refuse = [&](const Twine &why) {
     return fail("'" + options.path + "': node '" + node.name +
-                "': its output '" + name + "' is defined twice");
+                "': its output '" + name + "' " + why);
+  };
+  if (file->find(name))
+    return refuse("is defined twice: it is a parameter, too; give that another "
+                  "name in the module and export it again");
+  if (!values.try_emplace(name, std::move(value)).second)
+    return refuse("is defined twice");
   if (!bodies.empty())
     bodies.back()->names.push_back(name.str());
   return success();

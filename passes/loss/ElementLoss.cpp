@@ -36,4 +36,21 @@ Value elementLoss(const LossOption &option, Value output, Value target,
                          : f.mul(loss, f.constant(loss, 1 / option.number));
 }
 
+Value scaledSum(Value value, Value scale, OpBuilder &builder) {
+  Location loc = value.getLoc();
+  unsigned rank = raise::typeOf(value).getRank();
+  if (rank > 0) {
+    SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(rank));
+    SmallVector<int64_t> ones(rank, 1);
+    if (raise::typeOf(value).getNumElements() != 1)
+      value = nn::ReduceSumOp::create(
+          builder, loc, raise::withShape(value, ones), value, dims);
+    value = nn::ReshapeOp::create(
+        builder, loc,
+        RankedTensorType::get({}, raise::typeOf(value).getElementType()),
+        value);
+  }
+  return nn::MulOp::create(builder, loc, scale.getType(), value, scale);
+}
+
 } // namespace shardc

@@ -24,6 +24,10 @@ namespace shardc {
 mlir::Value elementLoss(const LossOption &option, mlir::Value output,
                         mlir::Value target, mlir::OpBuilder &builder);
 
+/// scale * sum of all elements of `value`.
+mlir::Value scaledSum(mlir::Value value, mlir::Value scale,
+                      mlir::OpBuilder &builder);
+
 } // namespace shardc
 
 #endif

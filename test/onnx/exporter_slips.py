@@ -1,6 +1,6 @@
 """What PyTorch's exporter writes that ONNX does not allow, taken as PyTorch meant it."""
 from exporter_metadata import ParameterTest, X, call, constant, dynamo
-from onnx_writer import FLOAT, INT64, ints, node, value
+from onnx_writer import FLOAT, INT64, floats, ints, node, value
 
 
 class Slips(ParameterTest):
@@ -48,6 +48,31 @@ class Slips(ParameterTest):
                 "expects the label_smoothing of its metadata to be a number from 0 to 1, got"
                 f" '{wrong}'",
             )
+
+    def test_a_range_of_floats_and_integers(self):
+        nodes = [
+            node("Range", ["one", "five", "step"], ["r"]),
+            call("Mul", ["x", "scale"], "m", "layers.0", "mul.Tensor", "%x", "%scale"),
+            call("Add", ["m", "r"], "y", "", "add.Tensor", "%m", "%r"),
+        ]
+        given = [
+            constant("scale", (4,)),
+            ("one", floats("one", [], [1.0])),
+            ("five", ints("five", [5], [])),
+            ("step", ints("step", [1], [])),
+        ]
+        module = self.imported(
+            dynamo(nodes, ["scale"], given, [X], value("y", FLOAT, ["batch", 4]))
+        )
+        self.assertIn("[1.000000e+00, 2.000000e+00, 3.000000e+00, 4.000000e+00]", module)
+
+    def test_a_parameter_that_is_named_like_an_op(self):
+        nodes = [call("Neg", ["t"], "t", "", "neg.default", "%t", result="t")]
+        nodes += [call("Mul", ["x", "t"], "y", "", "mul.Tensor", "%x", "%t")]
+        self.refused(
+            dynamo(nodes, ["t"], [constant("t", (4,))], [X], value("y", FLOAT, ["batch", 4])),
+            "its output 't' is defined twice: it is a parameter, too; give that another name",
+        )
 
     def pooled(self, *told):
         image = value("x", FLOAT, ["batch", 2, 4, 4])

@@ -8,8 +8,10 @@ scatter-nodes.test runs them.
 import sys
 
 import numpy as np
+from exporter_metadata import fx
 from node_tests import constant, write
 from onnx import helper
+from onnx_writer import properties
 
 numbers = np.random.default_rng(5)
 ROWS = np.array([[0, 2, 2, 0, 2], [1, 1, 1, 1, 1], [4, 3, -2, 3, 0]], np.int64)
@@ -115,6 +117,39 @@ def main():
     ]
     inputs = {"data": data, "indices": ROWS}
     write(folder, "presence", 18, nodes, inputs, {"made": along(data, ROWS, ones)})
+
+    means(folder)
+
+
+def means(folder):
+    """scatter_reduce(..., "mean"), which torch's exporter writes as `none`: its metadata has it.
+    Places without an update keep what they have."""
+    places, updates = numbers.integers(0, 30, 200), floats(200)
+    count, total = np.zeros(40, np.float32), np.zeros(40, np.float32)
+    np.add.at(count, places, 1)
+    np.add.at(total, places, updates)
+    for with_self in (True, False):
+        data = floats(40)
+        zeroed = data if with_self else np.where(count > 0, 0, data)
+        made = (zeroed + total) / (count + 1 if with_self else np.maximum(count, 1))
+        arguments = ["%data", "0", "%indices", "%updates", "mean"]
+        text = fx("made", "scatter_reduce.two", *arguments)
+        if not with_self:
+            text = text.replace("kwargs = {}", "kwargs = {include_self: False}")
+        nodes = []
+        before = "data"
+        if not with_self:
+            nodes += [constant("zeros", np.zeros(200, np.float32))]
+            zeros = ["data", "indices", "zeros"]
+            nodes += [helper.make_node("ScatterElements", zeros, ["before"], axis=0)]
+            before = "before"
+        mean = [before, "indices", "updates"]
+        nodes += [helper.make_node("ScatterElements", mean, ["made"], axis=0)]
+        for node in nodes:
+            node.MergeFromString(properties(9, {"pkg.torch.onnx.fx_node": text}))
+        inputs = {"data": data, "indices": places, "updates": updates}
+        name = "mean_with_self" if with_self else "mean"
+        write(folder, name, 18, nodes, inputs, {"made": made.astype(np.float32)})
 
 
 if __name__ == "__main__":

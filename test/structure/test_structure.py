@@ -101,6 +101,7 @@ SHARED_WITH_RUNTIME = {
     "runtime/Container.h",
     "runtime/base/ExactSum.h",
     "runtime/base/JsonInHtml.h",
+    "runtime/base/LossKinds.h",
     "runtime/base/PoolNames.h",
     "runtime/base/Printable.h",
     "runtime/base/SplitMaster.h",

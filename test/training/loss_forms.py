@@ -8,6 +8,8 @@ import numpy as np
 from onnx import helper
 
 IGNORED = -1  # the label that some forms leave out
+# Probabilities of the classes, by label.
+TABLE = np.random.default_rng(6).dirichlet(np.ones(5), 5).astype(np.float32)
 WEIGHTS = np.array([0.5, 2, 1, 0.25, 1.5], np.float32)  # of the classes
 
 
@@ -101,6 +103,21 @@ def own(reduction, **rest):
     return lambda z, y: cross_entropy(z, y, reduction=reduction, **rest)
 
 
+def soft(reduction, weights=None, smoothing=0):
+    """Of probabilities, those of TABLE's rows: torch divides by the rows, whatever the weights."""
+
+    def both(z, y):
+        classes = z.shape[-1]
+        wanted = TABLE.astype(np.float64)[y] * (1 - smoothing) + smoothing / classes
+        wanted = wanted * (1 if weights is None else weights.astype(np.float64))
+        likely = z - np.log(np.exp(z).sum(-1, keepdims=True))
+        divisor = len(z) if reduction == "mean" else 1
+        slope = np.exp(likely) * wanted.sum(-1, keepdims=True) - wanted
+        return -(wanted * likely).sum() / divisor, slope / divisor
+
+    return both
+
+
 def scaled(factor, local):
     def both(z, y):
         loss, slope = local(z, y)
@@ -152,6 +169,14 @@ FORMS = {
     "smoothed-sum": Form(smoothed(entropy("sum", ignored=IGNORED, weights=True), 0.125),
                          own("sum", ignored=IGNORED, weights=WEIGHTS, smoothing=0.125), True,
                          constants={"weights": WEIGHTS}, ignored=3, says=OUTPUT, reduction="sum"),
+    "soft-mean": Form([node("Gather", ["table", "y"], "p"), entropy("mean", labels="p")],
+                      soft("mean"), False, constants={"table": TABLE}, says=OUTPUT,
+                      reduction="mean"),
+    "soft-weighted-sum": Form([node("Gather", ["table", "y"], "p"),
+                               *smoothed(entropy("sum", labels="p", weights=True), 0.125)],
+                              soft("sum", WEIGHTS, 0.125), True,
+                              constants={"table": TABLE, "weights": WEIGHTS}, says=OUTPUT,
+                              reduction="sum"),
     "none-then-mean": Form([entropy("none", "l"), node("ReduceMean", ["l"], "loss", keepdims=0)],
                            own("rows"), False, says=OUTPUT, reduction="mean"),
     "none-then-sum": Form([entropy("none", "l"), node("ReduceSum", ["l"], "loss", keepdims=0)],

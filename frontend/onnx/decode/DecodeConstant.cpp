@@ -78,7 +78,12 @@ LogicalResult constantOfShape(NodeContext &context) {
 }
 
 LogicalResult range(NodeContext &context) {
-  if (failed(context.sameElementType(0, 2)))
+  // PyTorch's exporter writes arange(1., 4) with a float and an int64.
+  Type element = context.input(0).elementType();
+  for (size_t i = 1; i < 3 && !isa<FloatType>(element); ++i)
+    if (context.input(i).isFloat())
+      element = context.input(i).elementType();
+  if (!isa<FloatType>(element) && failed(context.sameElementType(0, 2)))
     return failure();
   double bounds[3];
   for (size_t i = 0; i < 3; ++i) {
@@ -93,9 +98,8 @@ LogicalResult range(NodeContext &context) {
   if (!(count <= double(Emitter::maxElements)))
     return context.error("its step is 0 or it has more than " +
                          Twine(Emitter::maxElements) + " elements");
-  auto type =
-      context.emit.typeOf({int64_t(count)}, context.input(0).elementType());
-  if (context.input(0).isFloat()) {
+  auto type = context.emit.typeOf({int64_t(count)}, element);
+  if (isa<FloatType>(element)) {
     HostTensor::Floats values;
     for (int64_t i = 0; i < int64_t(count); ++i)
       values.push_back(start + i * delta);

@@ -35,24 +35,39 @@ FailureOr<double> smoothingOf(NodeContext &context) {
   return smoothing;
 }
 
+FailureOr<StringRef> reductionOf(NodeContext &context) {
+  StringRef reduction = context.stringAttribute("reduction", "mean");
+  if (reduction != "mean" && reduction != "sum" && reduction != "none")
+    return context.error(
+        "reduction '" + reduction +
+        "' is not supported; supported are 'mean', 'sum' and 'none'");
+  return reduction;
+}
+
+/// [N, C, ...] as [N, ..., C].
+Operand classesLast(Emitter &emit, const Operand &scores) {
+  Shape permutation = llvm::to_vector(llvm::seq<int64_t>(0, scores.rank()));
+  permutation.erase(permutation.begin() + 1);
+  permutation.push_back(1);
+  return emit.transpose(scores, permutation);
+}
+
 FailureOr<LossNode> lossNode(NodeContext &context) {
   Operand scores = context.input(0), labels = context.input(1);
   FailureOr<double> smoothing = smoothingOf(context);
-  if (failed(smoothing) || failed(context.expectFloat(0)))
+  FailureOr<StringRef> reduction = reductionOf(context);
+  if (failed(smoothing) || failed(reduction) || failed(context.expectFloat(0)))
     return failure();
   if (scores.rank() < 2 || labels.isFloat() ||
       labels.rank() != scores.rank() - 1)
     return context.error(
         "expects scores [N, C, ...] and integer labels [N, ...], got " +
         shapeText(scores.shape()) + " and " + typeName(labels.elementType()) +
-        " " + shapeText(labels.shape()) +
-        "; probabilities as labels are -sum(p * log_softmax(scores))");
-  Shape permutation = llvm::to_vector(llvm::seq<int64_t>(0, scores.rank()));
-  permutation.erase(permutation.begin() + 1);
-  permutation.push_back(1);
+        " " + shapeText(labels.shape()));
   LossNode loss;
   loss.smoothing = *smoothing;
-  loss.scores = context.emit.transpose(scores, permutation);
+  loss.reduction = *reduction;
+  loss.scores = classesLast(context.emit, scores);
   loss.labels =
       labels.elementType().isInteger(32)
           ? labels
@@ -62,12 +77,6 @@ FailureOr<LossNode> lossNode(NodeContext &context) {
                          "the classes; check the --dim flags");
   if (const auto *ignored = context.attribute("ignore_index"))
     loss.ignoreIndex = ignored->i();
-  loss.reduction = context.stringAttribute("reduction", "mean");
-  if (loss.reduction != "mean" && loss.reduction != "sum" &&
-      loss.reduction != "none")
-    return context.error(
-        "reduction '" + loss.reduction +
-        "' is not supported; supported are 'mean', 'sum' and 'none'");
   return loss;
 }
 
@@ -178,7 +187,62 @@ LogicalResult negativeLogLikelihoodLoss(NodeContext &context) {
                       : likelihoodLoss(context, *loss, loss->scores);
 }
 
+/// PyTorch's cross_entropy of probabilities, which its exporters write as this
+/// op, whose labels ONNX has as integers: the mean over all rows of -sum(w p log
+/// softmax(scores)), whatever the weights are.
+LogicalResult softCrossEntropyLoss(NodeContext &context) {
+  Emitter &emit = context.emit;
+  FailureOr<double> smoothing = smoothingOf(context);
+  FailureOr<StringRef> reduction = reductionOf(context);
+  if (failed(smoothing) || failed(reduction) || failed(context.expectFloat(0)))
+    return failure();
+  Operand scores = classesLast(emit, context.input(0)),
+          target = classesLast(emit, context.input(1));
+  const int64_t classes = scores.shape().back(), last = scores.rank() - 1;
+  const Type stored = scores.elementType(), element = lossType(emit, scores);
+  if (context.wants(1))
+    return context.error(
+        "has labels that are floats, and its log_prob is used; "
+        "supported is the loss");
+  target = emit.cast(target, element);
+  Emitter::OneRounding one(emit);
+  Operand likely = emit.unary<nn::LogSoftmaxOp>(emit.cast(scores, element));
+  if (context.has(2)) {
+    if (context.input(2).shape() != ArrayRef<int64_t>{classes})
+      return context.error("expects one weight for each class");
+    likely =
+        emit.binary<nn::MulOp>(likely, emit.cast(context.input(2), element));
+  }
+  const Shape rows(scores.shape().drop_back());
+  auto ofRows = [&](const Operand &reduced) {
+    return emit.reshape(reduced, rows);
+  };
+  Operand result = ofRows(emit.reduce<nn::ReduceSumOp>(
+      emit.binary<nn::MulOp>(target, likely), {last}));
+  if (*smoothing > 0)
+    result = emit.binary<nn::AddOp>(
+        emit.binary<nn::MulOp>(result, emit.scalar(element, 1 - *smoothing)),
+        emit.binary<nn::MulOp>(
+            ofRows(emit.reduce<nn::ReduceMeanOp>(likely, {last})),
+            emit.scalar(element, *smoothing)));
+  result = emit.unary<nn::NegOp>(result);
+  if (*reduction == "sum" && !result.isConstant())
+    result.value().getDefiningOp()->setDiscardableAttr(
+        "nn.reduction", emit.attributes().getStringAttr(*reduction));
+  if (*reduction != "none")
+    result = total(emit, result);
+  if (*reduction == "mean")
+    result = emit.binary<nn::DivOp>(
+        result,
+        emit.scalar(element, static_cast<double>(llvm::product_of(rows))));
+  context.set(0, one.result(emit.cast(one.result(result), stored)));
+  return success();
+}
+
 LogicalResult softmaxCrossEntropyLoss(NodeContext &context) {
+  if (context.input(1).isFloat() && context.input(0).rank() >= 2 &&
+      context.input(1).shape() == context.input(0).shape())
+    return softCrossEntropyLoss(context);
   FailureOr<LossNode> loss = lossNode(context);
   if (failed(loss))
     return failure();

@@ -117,10 +117,12 @@ LogicalResult Recurrence::check() {
   auto expect = [&](size_t i, ArrayRef<int64_t> shape) -> LogicalResult {
     if (!context.has(i) || context.input(i).shape() == shape)
       return success();
-    return context.error("expects input " + Twine(i) + " to have the shape " +
-                         shapeText(shape) + ", got " +
-                         shapeText(context.input(i).shape()) +
-                         "; check the --dim flags");
+    return context.error(
+        "expects input " + Twine(i) + " to have the shape " + shapeText(shape) +
+        ", got " + shapeText(context.input(i).shape()) +
+        (i == 5 || i == 6 ? "; check the --dim flags; a projection "
+                            "(proj_size) is not in the node"
+                          : "; check the --dim flags"));
   };
   Shape initial = isBatchFirst ? Shape{batch, directions, hidden}
                                : Shape{directions, batch, hidden};

@@ -1,6 +1,7 @@
 // Ops that write at positions.
 #include "frontend/onnx/decode/ScatterUpdates.h"
 #include "frontend/onnx/decode/Windows.h"
+#include "frontend/onnx/graph/FxCall.h"
 
 using namespace mlir;
 using namespace shardc;
@@ -114,6 +115,20 @@ Operand beforeRepetition(Emitter &emit, const Operand &indices, int64_t axis) {
       indices.shape().take_front(axis + 1));
 }
 
+/// PyTorch's exporter writes scatter_reduce(self, dim, index, src, reduce, *,
+/// include_self) with the reduction none where it is a mean, which ONNX lacks.
+/// The node's metadata has it; the zeros that are written before it where self is
+/// not included have the same.
+std::optional<bool> meanIncludesSelf(NodeContext &context) {
+  FxCall call = fxCall(*context.node.proto);
+  if (call.target != "torch.ops.aten.scatter_reduce.two" ||
+      call.argument(4, "reduce") != "mean" ||
+      context.stringAttribute("reduction", "none") != "none" ||
+      context.input(2).isConstant())
+    return std::nullopt;
+  return call.argument(5, "include_self") != "False";
+}
+
 /// data[i, indices[i, j, k], k] = updates[i, j, k] for axis 1.
 LogicalResult scatterElements(NodeContext &context) {
   const Operand &data = context.input(0), &indices = context.input(1),
@@ -158,10 +173,18 @@ LogicalResult scatterElements(NodeContext &context) {
   }
   int64_t count = llvm::product_of(used.shape());
   position = emit.broadcast(position, used.shape());
-  return write(context, {rowsOf(emit, data, step, rest),
-                         rowsOf(emit, updates, count, rest),
-                         emit.reshape(position, {count}),
-                         *axis == data.rank() - 1 && areOfTopK(indices)});
+  Scatter of = {rowsOf(emit, data, step, rest),
+                rowsOf(emit, updates, count, rest),
+                emit.reshape(position, {count}),
+                *axis == data.rank() - 1 && areOfTopK(indices)};
+  std::optional<bool> meanWithSelf = meanIncludesSelf(context);
+  if (!meanWithSelf)
+    return write(context, of);
+  if (!data.isFloat())
+    return context.error("is a mean of integers (scatter_reduce); supported "
+                         "are means of floats");
+  context.set(0, emit.reshape(averaged(emit, of, *meanWithSelf), data.shape()));
+  return success();
 }
 
 /// A cache [B, ..., L, ...] whose elements from write_indices[b] on, along L,

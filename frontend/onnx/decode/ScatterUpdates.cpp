@@ -43,16 +43,19 @@ Operand written(Emitter &emit, const Scatter &of) {
                                 part(low));
 }
 
+/// How many updates a place has, as floats of a type: [places, 1...].
+Operand updatesAt(Emitter &emit, const Scatter &of, Type counted) {
+  Operand ones = emit.splat(of.positions.shape(), counted, 1);
+  Shape shape(of.data.rank(), 1);
+  shape[0] = of.data.shape()[0];
+  return emit.reshape(sumAt(emit, ones, of.positions, {shape[0]}), shape);
+}
+
 /// Whether anything is written to a place: [places, 1...].
 Operand isWritten(Emitter &emit, const Scatter &of) {
   Type counted = emit.attributes().getF32Type();
-  Operand ones = emit.splat(of.positions.shape(), counted, 1);
-  int64_t places = of.data.shape()[0];
-  Operand count = sumAt(emit, ones, of.positions, {places});
-  Shape shape(of.data.rank(), 1);
-  shape[0] = places;
-  return emit.reshape(
-      emit.compare(nn::CompareKind::gt, count, emit.scalar(counted, 0)), shape);
+  return emit.compare(nn::CompareKind::gt, updatesAt(emit, of, counted),
+                      emit.scalar(counted, 0));
 }
 
 /// Rows of a tensor, by their numbers [count].
@@ -247,4 +250,14 @@ FailureOr<Operand> shardc::onnx::updated(NodeContext &context,
     return context.error("adds bools");
   Emitter &emit = context.emit;
   return emit.binary<nn::AddOp>(of.data, written(emit, of));
+}
+
+Operand shardc::onnx::averaged(Emitter &emit, const Scatter &of,
+                               bool withData) {
+  Type element = of.data.elementType();
+  Operand count = updatesAt(emit, of, element), one = emit.scalar(element, 1);
+  count = withData ? emit.binary<nn::AddOp>(count, one)
+                   : emit.binary<nn::MaxOp>(count, one);
+  return emit.binary<nn::DivOp>(
+      emit.binary<nn::AddOp>(of.data, written(emit, of)), count);
 }

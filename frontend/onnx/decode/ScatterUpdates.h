@@ -26,6 +26,10 @@ Operand overwritten(NodeContext &context, const Scatter &of);
 mlir::FailureOr<Operand> updated(NodeContext &context, const Scatter &of,
                                  llvm::StringRef reduction);
 
+/// The mean of all updates of each place, of what was there too if `withData`;
+/// else the data of places that have updates are zeros. Floats.
+Operand averaged(Emitter &emit, const Scatter &of, bool withData);
+
 } // namespace shardc::onnx
 
 #endif
