@@ -150,14 +150,15 @@ class Tasks(unittest.TestCase):
         for name in ("classification", "image-classification"):
             for problem, classes in ((None, 3), ("single_label_classification", 1)):
                 self.assertEqual(self.of_problem(name, problem, classes), tasks.TASKS[name])
-            for problem, classes in ((None, 1), ("regression", 3)):
+            squares, binary = "mse:output=logits", "binary-cross-entropy:logits=logits"
+            for problem, classes, loss in (
+                (None, 1, squares),
+                ("regression", 3, squares),
+                ("multi_label_classification", 3, binary),
+            ):
                 made = self.of_problem(name, problem, classes)
-                self.assertEqual(made.loss, "mse:output=logits,target=labels")
+                self.assertEqual(made.loss, f"{loss},target=labels")
                 self.assertEqual(made.labels, ("labels",))
-            made = self.of_problem(name, "multi_label_classification", 3)
-            self.assertEqual((made.loss, made.labels), ("output:loss", ()))
-            self.assertEqual(made.outputs, ("loss", "logits"))
-            self.assertEqual([*made.inputs], [*tasks.TASKS[name].inputs, "labels"])
         for name in ("token-classification", "audio-classification", "causal-lm"):
             self.assertEqual(self.of_problem(name, "regression", 1), tasks.TASKS[name])
 
@@ -233,7 +234,11 @@ class Folders(unittest.TestCase):
     def test_printed_losses(self):
         for name, loss, data in (
             ("number", "mse:output=logits,target=labels", "attention_mask labels"),
-            ("several", "output:loss", "attention_mask labels"),
+            (
+                "several",
+                "binary-cross-entropy:logits=logits,target=labels",
+                "attention_mask labels",
+            ),
             ("answers", "output:loss", "attention_mask start_positions end_positions"),
             ("choices", "cross-entropy:logits=logits,labels=labels", "attention_mask labels"),
         ):

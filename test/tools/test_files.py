@@ -369,7 +369,11 @@ class TrainerFiles(Files):
 
     def test_tensors_of_a_model_inside(self):
         tensors = self.exported()
-        write_safetensors(self.path("outer"), {"net." + n: t for n, t in tensors.items()})
+        outer = {"net." + n: t for n, t in tensors.items()}
+        write_safetensors(self.path("outer"), outer)
+        self.works("--weights", "outer", steps=0)
+        outer.popitem()
+        write_safetensors(self.path("outer"), outer)
         self.fails(
             "trainer", self.words("--weights", "outer"), "has no tensor", "did you mean 'net."
         )

@@ -139,19 +139,12 @@ def of_config(config, folder):
 
 
 def of_problem(task, config):
-    """The task, with the loss of the config's problem_type as transformers reads it: labels of more
-    than one class are numbers there, and their loss is the graph's own."""
+    """The task, with the loss of the config's problem_type as transformers reads it."""
     problem = config.problem_type or ("regression" if config.num_labels == 1 else None)
     if task.by_problem and problem == "regression":
         return dataclasses.replace(task, loss="mse:output=logits,target=labels")
     if task.by_problem and problem == "multi_label_classification":
-        return dataclasses.replace(
-            task,
-            inputs={**task.inputs, "labels": ("classes", ())},
-            outputs=("loss", *task.outputs),
-            loss="output:loss",
-            labels=(),
-        )
+        return dataclasses.replace(task, loss="binary-cross-entropy:logits=logits,target=labels")
     return task
 
 
@@ -161,13 +154,11 @@ def image_shape(config):
     return getattr(config, "num_channels", 3), height, width
 
 
-# Of a sample that is no sequence of ids: an image, a second of sound, a spectrogram, how far it is
-# of each class.
+# Of a sample that is no sequence of ids: an image, a second of sound, a spectrogram.
 SHAPES = {
     "image": image_shape,
     "sound": lambda config: (16000,),
     "features": lambda config: (config.num_mel_bins, 2 * config.max_source_positions),
-    "classes": lambda config: (config.num_labels,),
 }
 
 
