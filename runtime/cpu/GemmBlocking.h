@@ -36,17 +36,25 @@ struct Sizes {
   int64_t rowsOfKernel, rowsOfShallowKernel;
   /// A b that is stored row by row is packed by so many columns at a time.
   int64_t runOfB;
+  /// From so many rows on, packing costs less than a b whose rows crowd into the
+  /// same sets of a cache.
+  int64_t crowdedRows;
 };
 /// Measured on a Zen 5 (48 KB of first-level, 1 MB of second-level cache): KC
 /// is 512 elements of float32, 1024 of bfloat16, and a kernel runs for one
 /// register tile, between which the next is prefetched.
-constexpr Sizes sizesOfAvx512{64, 2048, 512 << 10, 6, 48, 64};
+constexpr Sizes sizesOfAvx512{64, 2048, 512 << 10, 6, 48, 64, 65};
+/// Measured on a Sapphire Rapids (48 KB, 2 MB), which gains nothing by
+/// prefetching register tiles, and runs a kernel for many of them.
+constexpr Sizes sizesOfIntel512{64, 2048, 512 << 10, 96, 192, 64, 12};
 /// Measured on a Zen 3 (32 KB, 512 KB): KC is 768 elements. A panel passes
 /// through the first-level cache for every 48 rows; with rows of 64 columns,
 /// of which a register tile reads half, it would not be prefetched by itself.
-constexpr Sizes sizesOfAvx2{32, 3072, 256 << 10, 48, 192, 128};
+constexpr Sizes sizesOfAvx2{32, 3072, 256 << 10, 48, 192, 128, 12};
 inline const Sizes &sizes() {
-  return microKernelLanes() == 16 ? sizesOfAvx512 : sizesOfAvx2;
+  if (microKernelLanes() < 16)
+    return sizesOfAvx2;
+  return isOfIntel() ? sizesOfIntel512 : sizesOfAvx512;
 }
 constexpr int64_t mostNR = std::max(sizesOfAvx512.NR, sizesOfAvx2.NR);
 
@@ -81,9 +89,6 @@ constexpr int64_t tileRows = 516;
 constexpr int64_t scratchRows = 768, scratchColumns = 256;
 /// Up to this many rows, packing b costs more than reading it where it lies.
 constexpr int64_t fewRows = 64;
-/// From so many on, packing costs AVX2's kernels less than a b whose rows crowd
-/// into the same sets of a cache.
-constexpr int64_t someRows = 12;
 /// From this many columns on a transposed a is packed, even where it could be
 /// read where it lies.
 constexpr int64_t manyColumns = 192;

@@ -242,12 +242,12 @@ void GemmTile::run(int64_t row, int64_t rows, int64_t column, int64_t columns) {
 }
 
 /// Whether kernels read b where it lies, which spares packing it for few rows.
-/// AVX2's pass several times over a panel, and find it packed where it does not
+/// Some pass several times over a panel, and find it packed where it does not
 /// stay in the first-level cache.
 bool GemmTile::readsB(int64_t columns) const {
   bool fits = !packing.hasPairs() && !packing.isConverted(p.b) &&
               !p.b.transpose && columns >= fewestColumns;
-  bool repays = microKernelLanes() < 16 && crowdsSets(p.b) && p.m >= someRows;
+  bool repays = crowdsSets(p.b) && p.m >= sizes().crowdedRows;
   return fits && p.m <= fewRows && !repays;
 }
 

@@ -73,6 +73,11 @@ int64_t microKernelLanes() {
 
 void blockAsForLanes(int64_t lanes) { toldLanes = lanes; }
 
+bool isOfIntel() {
+  static const bool is = __builtin_cpu_is("intel");
+  return is;
+}
+
 const char *microKernelLibrary() {
   static const std::string name = [] {
     target();

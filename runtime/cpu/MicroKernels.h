@@ -44,6 +44,8 @@ int64_t microKernelLanes();
 /// From now on microKernelLanes() is that. Kernels of any shape are generated
 /// for any processor: a test sees AVX-512's blocks on one that has AVX2 alone.
 void blockAsForLanes(int64_t lanes);
+/// Whether the processor is one of Intel's: their caches want other blocks.
+bool isOfIntel();
 /// "libxsmm 1.17 cpx".
 const char *microKernelLibrary();
 
