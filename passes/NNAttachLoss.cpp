@@ -143,9 +143,8 @@ LogicalResult NNAttachLoss::noOwnLoss(Signature &signature) {
   return emitError(getOperation().getLoc())
          << "the model has no loss of its own (outputs: " << names
          << "); say --loss cross-entropy:logits=NAME,labels=NAME, "
-            "--loss mse:output=NAME,target=NAME or --loss output:NAME (--help "
-            "has "
-            "the others)";
+            "--loss mse:output=NAME,target=NAME, --loss output:NAME or another "
+            "one of --help";
 }
 
 LogicalResult NNAttachLoss::attach(func::FuncOp function) {
