@@ -2,10 +2,10 @@
 #include "passes/options/LossOption.h"
 
 #include "llvm/ADT/SmallVector.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 
-#include <cmath>
+#include <algorithm>
+#include <limits>
 
 using namespace llvm;
 

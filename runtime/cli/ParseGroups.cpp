@@ -29,23 +29,24 @@ static size_t valueEnd(const std::string &text, size_t begin) {
   return text.size();
 }
 
-std::string parseRegex(const std::string &flag, const std::string &text) {
+/// `what`: the flag and the regex as it is given with it.
+static void requireRegex(const std::string &what, const std::string &text) {
   try {
     Regex compiled(text);
   } catch (const Error &error) {
-    fail(flag, " ", text, " is no regex: ", error.what());
+    fail(what, " is no regex: ", error.what());
   }
+}
+
+std::string parseRegex(const std::string &flag, const std::string &text) {
+  requireRegex(concat(flag, " ", text), text);
   return text;
 }
 
 static void checkRegex(const std::string &flag, const std::string &match) {
   if (match.empty())
     fail(flag, " expects match=REGEX, got an empty regex");
-  try {
-    Regex compiled(match);
-  } catch (const Error &error) {
-    fail(flag, " match=", match, " is no regex: ", error.what());
-  }
+  requireRegex(concat(flag, " match=", match), match);
 }
 
 GroupOption parseGroup(const std::string &flag, const std::string &text) {

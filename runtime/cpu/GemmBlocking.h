@@ -37,7 +37,7 @@ struct Sizes {
   /// A b that is stored row by row is packed by so many columns at a time.
   int64_t runOfB;
   /// From so many rows on, packing costs less than a b whose rows crowd into the
-  /// same sets of a cache.
+  /// same sets of a cache; more than fewRows: never.
   int64_t crowdedRows;
 };
 /// Measured on a Zen 5 (48 KB of first-level, 1 MB of second-level cache): KC

@@ -80,10 +80,13 @@ LogicalResult constantOfShape(NodeContext &context) {
 LogicalResult range(NodeContext &context) {
   // PyTorch's exporter writes arange(1., 4) with a float and an int64.
   Type element = context.input(0).elementType();
-  for (size_t i = 1; i < 3 && !isa<FloatType>(element); ++i)
-    if (context.input(i).isFloat())
+  bool areMixed = false;
+  for (size_t i = 1; i < 3; ++i) {
+    areMixed |= context.input(i).isFloat() != isa<FloatType>(element);
+    if (!isa<FloatType>(element))
       element = context.input(i).elementType();
-  if (!isa<FloatType>(element) && failed(context.sameElementType(0, 2)))
+  }
+  if (!areMixed && failed(context.sameElementType(0, 2)))
     return failure();
   double bounds[3];
   for (size_t i = 0; i < 3; ++i) {
