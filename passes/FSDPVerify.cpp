@@ -113,10 +113,7 @@ LogicalResult FunctionVerifier::verifyToken(Operation &op) {
     }
     Operation *wait = *result.user_begin();
     if (wait->getBlock() != op.getBlock() ||
-        !isa<fsdp::AllGatherWaitOp, fsdp::ReduceScatterWaitOp,
-             fsdp::AllReduceGradientsWaitOp, fsdp::AllReduceWaitOp,
-             fsdp::AllGatherUpdatesWaitOp, fsdp::GatherMatricesWaitOp,
-             fsdp::ScatterMatricesWaitOp, fsdp::GatherRowsWaitOp>(wait)) {
+        !wait->hasTrait<fsdp::EndsCollective>()) {
       InFlightDiagnostic error =
           op.emitError("expects its token to go to a wait in the same block");
       error.attachNote(wait->getLoc()) << "it goes here";

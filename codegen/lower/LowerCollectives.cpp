@@ -10,100 +10,35 @@ namespace shardc {
 
 LogicalResult ProgramLowering::lowerCollective(Operation *op) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
-      .Case([&](fsdp::ResidentOp held) { return resident(held); })
-      .Case([&](fsdp::AllGatherStartOp start) { return allGatherStart(start); })
-      .Case([&](fsdp::AllGatherWaitOp wait) { return allGatherWait(wait); })
+      .Case<fsdp::ResidentOp, fsdp::AllGatherStartOp, fsdp::AllGatherWaitOp,
+            fsdp::KeepOp>([&](auto op) { return emitEntries(op); })
+      .Case<fsdp::FlatGradientsOp, fsdp::AccumulateOp,
+            fsdp::ReduceScatterStartOp, fsdp::AllReduceGradientsStartOp,
+            fsdp::AllGatherUpdatesStartOp, fsdp::AllReduceStartOp,
+            fsdp::GradientNormOp, fsdp::ExactSumOp, fsdp::RoundSumOp,
+            fsdp::OptimizerStepOp, fsdp::MetricOp, fsdp::OutputsOp,
+            fsdp::GatherRowsStartOp, fsdp::ReduceRowsStartOp,
+            fsdp::MatrixDirectionOp, fsdp::GatherMatricesStartOp,
+            fsdp::ScatterMatricesStartOp>(
+          [&](auto op) { return emitEntries(op), success(); })
       .Case([&](fsdp::ReleaseOp) {
         // A buffer ends with its last use, which fsdp-verify has checked to be
         // before the release.
         return success();
       })
-      .Case([&](fsdp::KeepOp op) { return keep(op); })
-      .Case([&](fsdp::FlatGradientsOp flat) {
-        set(flat.getFlat(),
-            View::contiguous(completeGradients(flat), 0,
-                             cast<RankedTensorType>(flat.getFlat().getType())));
+      .Default([&](Operation *op) -> LogicalResult {
+        if (!op->hasTrait<fsdp::EndsCollective>())
+          return op->emitOpError() << "has no entry in the step dialect";
+        awaitValues(op);
         return success();
-      })
-      .Case([&](fsdp::AccumulateOp sum) { return accumulate(sum), success(); })
-      .Case([&](fsdp::ReduceScatterStartOp start) {
-        return reduceScatterStart(start), success();
-      })
-      .Case([&](fsdp::AllReduceGradientsStartOp start) {
-        return allReduceGradientsStart(start), success();
-      })
-      .Case([&](fsdp::GatherRowsStartOp start) {
-        return gatherRowsStart(start), success();
-      })
-      .Case([&](fsdp::ReduceRowsStartOp start) {
-        return reduceRowsStart(start), success();
-      })
-      .Case<fsdp::ReduceScatterWaitOp, fsdp::AllReduceGradientsWaitOp,
-            fsdp::GatherRowsWaitOp>([&](auto wait) {
-        Collective &collective = collectives[wait.getToken()];
-        emit<step::WaitOp>(collective.token);
-        set(wait->getResult(0), collective.values[0]);
-        return success();
-      })
-      .Case([&](fsdp::AllGatherUpdatesStartOp start) {
-        auto update = emit<step::AllGatherUpdatesStartOp>(
-            tokenType(), start.getUnitAttr(), start.getGroupAttr());
-        collectives[start.getToken()] = {
-            update.getToken(), {}, start.getUnit(), {}};
-        return success();
-      })
-      .Case([&](fsdp::AllGatherUpdatesWaitOp wait) {
-        emit<step::WaitOp>(collectives[wait.getToken()].token);
-        return success();
-      })
-      .Case([&](fsdp::AllReduceStartOp start) {
-        return allReduceStart(start), success();
-      })
-      .Case([&](fsdp::AllReduceWaitOp wait) {
-        Collective &collective = collectives[wait.getToken()];
-        emit<step::WaitOp>(collective.token);
-        for (auto [sum, value] : llvm::zip(wait.getSums(), collective.values))
-          set(sum, value);
-        return success();
-      })
-      .Case([&](fsdp::GradientNormOp norm) {
-        return gradientNorm(norm), success();
-      })
-      .Case([&](fsdp::ExactSumOp exact) { return exactSum(exact), success(); })
-      .Case([&](fsdp::RoundSumOp round) { return roundSum(round), success(); })
-      .Case([&](fsdp::OptimizerStepOp step) {
-        return optimizerStep(step), success();
-      })
-      .Case([&](fsdp::MatrixDirectionOp direction) {
-        return matrixDirection(direction), success();
-      })
-      .Case([&](fsdp::GatherMatricesStartOp start) {
-        return gatherMatricesStart(start), success();
-      })
-      .Case([&](fsdp::ScatterMatricesStartOp start) {
-        return scatterMatricesStart(start), success();
-      })
-      .Case<fsdp::GatherMatricesWaitOp, fsdp::ScatterMatricesWaitOp>(
-          [&](auto wait) { return awaitMatrices(wait), success(); })
-      .Case([&](fsdp::MetricOp metric) {
-        emit<step::MetricOp>(metric.getName(),
-                             ref(contiguous(metric.getValue())));
-        return success();
-      })
-      .Case([&](fsdp::OutputsOp outputs) {
-        // All copies come first: whatever an output names is as it was when
-        // the program ends.
-        SmallVector<Value> values;
-        for (Value value : outputs.getValues())
-          values.push_back(ref(contiguous(value)));
-        for (auto [name, value] :
-             llvm::zip(outputs.getNames().getAsRange<StringAttr>(), values))
-          emit<step::OutputOp>(name, value);
-        return success();
-      })
-      .Default([](Operation *op) {
-        return op->emitOpError() << "has no entry in the step dialect";
       });
+}
+
+void ProgramLowering::awaitValues(Operation *wait) {
+  Collective &collective = collectives[wait->getOperand(0)];
+  emit<step::WaitOp>(collective.token);
+  for (auto [result, value] : llvm::zip(wait->getResults(), collective.values))
+    set(result, value);
 }
 
 static LogicalResult checkUnit(Operation *op, UnitLayout *unit,
@@ -116,7 +51,7 @@ static LogicalResult checkUnit(Operation *op, UnitLayout *unit,
   return success();
 }
 
-LogicalResult ProgramLowering::resident(fsdp::ResidentOp op) {
+LogicalResult ProgramLowering::emitEntries(fsdp::ResidentOp op) {
   UnitLayout *unit = plan.unit(op.getUnit());
   if (failed(checkUnit(op, unit, op.getParameters().size())))
     return failure();
@@ -126,7 +61,7 @@ LogicalResult ProgramLowering::resident(fsdp::ResidentOp op) {
   return success();
 }
 
-LogicalResult ProgramLowering::allGatherStart(fsdp::AllGatherStartOp op) {
+LogicalResult ProgramLowering::emitEntries(fsdp::AllGatherStartOp op) {
   UnitLayout *unit = plan.unit(op.getUnit());
   if (!unit)
     return op.emitOpError() << "names a unit that does not exist";
@@ -144,7 +79,7 @@ LogicalResult ProgramLowering::allGatherStart(fsdp::AllGatherStartOp op) {
   return success();
 }
 
-LogicalResult ProgramLowering::allGatherWait(fsdp::AllGatherWaitOp op) {
+LogicalResult ProgramLowering::emitEntries(fsdp::AllGatherWaitOp op) {
   Collective &collective = collectives[op.getToken()];
   UnitLayout *unit = plan.unit(collective.unit);
   if (failed(checkUnit(op, unit, op.getParameters().size())))
@@ -156,7 +91,7 @@ LogicalResult ProgramLowering::allGatherWait(fsdp::AllGatherWaitOp op) {
   return success();
 }
 
-LogicalResult ProgramLowering::keep(fsdp::KeepOp op) {
+LogicalResult ProgramLowering::emitEntries(fsdp::KeepOp op) {
   UnitLayout *unit = plan.unit(op.getUnit());
   if (failed(checkUnit(op, unit, op.getParameters().size())))
     return failure();
@@ -289,13 +224,19 @@ Value ProgramLowering::completeGradients(fsdp::FlatGradientsOp op) {
   return flat;
 }
 
+void ProgramLowering::emitEntries(fsdp::FlatGradientsOp op) {
+  set(op.getFlat(),
+      View::contiguous(completeGradients(op), 0,
+                       cast<RankedTensorType>(op.getFlat().getType())));
+}
+
 step::View ProgramLowering::accumulator(RankedTensorType type, StringRef unit) {
   return plan.accumulator(
       type, unit.empty() ? "accumulator" : ("accumulator." + unit).str(),
       location);
 }
 
-void ProgramLowering::accumulate(fsdp::AccumulateOp op) {
+void ProgramLowering::emitEntries(fsdp::AccumulateOp op) {
   View value = changeable(op.getValue());
   auto type = cast<RankedTensorType>(op.getValue().getType())
                   .clone(op.getAccumulatorType());
@@ -330,7 +271,7 @@ step::View ProgramLowering::newShard(Value token, StringRef unit) {
   return shard;
 }
 
-void ProgramLowering::reduceScatterStart(fsdp::ReduceScatterStartOp op) {
+void ProgramLowering::emitEntries(fsdp::ReduceScatterStartOp op) {
   View shard = newShard(op.getToken(), op.getUnit());
   auto type = RankedTensorType::get(shard.shape, shard.elementType);
   Value sum;
@@ -346,8 +287,7 @@ void ProgramLowering::reduceScatterStart(fsdp::ReduceScatterStartOp op) {
       start.getToken(), shard.buffer, op.getUnit(), {shard}};
 }
 
-void ProgramLowering::allReduceGradientsStart(
-    fsdp::AllReduceGradientsStartOp op) {
+void ProgramLowering::emitEntries(fsdp::AllReduceGradientsStartOp op) {
   View flat = view(op.getFlat());
   SmallVector<Value, 1> sums;
   if (op.getAccumulated())
@@ -362,7 +302,13 @@ void ProgramLowering::allReduceGradientsStart(
       start.getToken(), flat.buffer, op.getUnit(), {flat}};
 }
 
-void ProgramLowering::allReduceStart(fsdp::AllReduceStartOp op) {
+void ProgramLowering::emitEntries(fsdp::AllGatherUpdatesStartOp op) {
+  auto start = emit<step::AllGatherUpdatesStartOp>(
+      tokenType(), op.getUnitAttr(), op.getGroupAttr());
+  collectives[op.getToken()] = {start.getToken(), {}, op.getUnit(), {}};
+}
+
+void ProgramLowering::emitEntries(fsdp::AllReduceStartOp op) {
   Collective collective;
   SmallVector<Value> operands;
   int64_t bytes = 0; // the values come one behind the other
@@ -380,7 +326,7 @@ void ProgramLowering::allReduceStart(fsdp::AllReduceStartOp op) {
   collectives[op.getToken()] = collective;
 }
 
-void ProgramLowering::gradientNorm(fsdp::GradientNormOp op) {
+void ProgramLowering::emitEntries(fsdp::GradientNormOp op) {
   SmallVector<Value> gradients;
   SmallVector<Attribute> units;
   for (Value gradient : op.getGradients()) {
@@ -397,17 +343,17 @@ void ProgramLowering::gradientNorm(fsdp::GradientNormOp op) {
                              builder.getArrayAttr(units));
 }
 
-void ProgramLowering::exactSum(fsdp::ExactSumOp op) {
+void ProgramLowering::emitEntries(fsdp::ExactSumOp op) {
   Value value = ref(contiguous(op.getValue()));
   emit<step::ExactSumOp>(value, ref(allocate(op->getResult(0))));
 }
-void ProgramLowering::roundSum(fsdp::RoundSumOp op) {
+void ProgramLowering::emitEntries(fsdp::RoundSumOp op) {
   Value sum = ref(contiguous(op.getSum()));
   emit<step::RoundSumOp>(sum, ref(allocate(op->getResult(0))),
                          op.getNormAttr());
 }
 
-void ProgramLowering::optimizerStep(fsdp::OptimizerStepOp op) {
+void ProgramLowering::emitEntries(fsdp::OptimizerStepOp op) {
   View gradient = contiguous(op.getGradient());
   Value norm, direction;
   if (op.getNorm())
@@ -418,6 +364,21 @@ void ProgramLowering::optimizerStep(fsdp::OptimizerStepOp op) {
                               op.getKindAttr(), direction,
                               /*master=*/Value(), /*states=*/ValueRange(),
                               /*parameters=*/Value());
+}
+
+void ProgramLowering::emitEntries(fsdp::MetricOp op) {
+  emit<step::MetricOp>(op.getName(), ref(contiguous(op.getValue())));
+}
+
+void ProgramLowering::emitEntries(fsdp::OutputsOp op) {
+  // All copies come first: whatever an output names is as it was when the
+  // program ends.
+  SmallVector<Value> values;
+  for (Value value : op.getValues())
+    values.push_back(ref(contiguous(value)));
+  for (auto [name, value] :
+       llvm::zip(op.getNames().getAsRange<StringAttr>(), values))
+    emit<step::OutputOp>(name, value);
 }
 
 } // namespace shardc

@@ -6,7 +6,7 @@ using namespace mlir;
 
 namespace shardc {
 
-void ProgramLowering::matrixDirection(fsdp::MatrixDirectionOp op) {
+void ProgramLowering::emitEntries(fsdp::MatrixDirectionOp op) {
   Value gradient = ref(contiguous(op.getGradient()));
   Value norm = ref(contiguous(op.getNorm()));
   View direction = allocate(op->getResult(0));
@@ -26,7 +26,7 @@ static SmallVector<int64_t> ownersOf(fsdp::GatherMatricesStartOp start,
   return ranks;
 }
 
-void ProgramLowering::gatherMatricesStart(fsdp::GatherMatricesStartOp op) {
+void ProgramLowering::emitEntries(fsdp::GatherMatricesStartOp op) {
   auto wait = cast<fsdp::GatherMatricesWaitOp>(*op.getToken().user_begin());
   Collective collective;
   SmallVector<Value> slices, matrices;
@@ -47,7 +47,7 @@ void ProgramLowering::gatherMatricesStart(fsdp::GatherMatricesStartOp op) {
   collectives[op.getToken()] = collective;
 }
 
-void ProgramLowering::scatterMatricesStart(fsdp::ScatterMatricesStartOp op) {
+void ProgramLowering::emitEntries(fsdp::ScatterMatricesStartOp op) {
   Collective collective;
   SmallVector<Value> slices, matrices;
   for (Value matrix : op.getMatrices())
@@ -61,13 +61,6 @@ void ProgramLowering::scatterMatricesStart(fsdp::ScatterMatricesStartOp op) {
       op.getOffsets(), op.getOwners(), op.getSlots());
   collective.token = start.getToken();
   collectives[op.getToken()] = collective;
-}
-
-void ProgramLowering::awaitMatrices(Operation *wait) {
-  Collective &collective = collectives[wait->getOperand(0)];
-  emit<step::WaitOp>(collective.token);
-  for (auto [result, value] : llvm::zip(wait->getResults(), collective.values))
-    set(result, value);
 }
 
 DenseI64ArrayAttr ProgramLowering::ranksOf(Operation *op) {

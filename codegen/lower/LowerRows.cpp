@@ -15,7 +15,7 @@ static RowExchange exchangeOf(fsdp::UnitOp unit, const step::View &ids,
                            ids.elementType, rows.elementType);
 }
 
-void ProgramLowering::gatherRowsStart(fsdp::GatherRowsStartOp op) {
+void ProgramLowering::emitEntries(fsdp::GatherRowsStartOp op) {
   Operation *wait = *op.getToken().user_begin();
   View ids = contiguous(op.getIds()), rows = allocate(wait->getResult(0));
   RowExchange sizes = exchangeOf(plan.unit(op.getUnit())->op, ids, rows);
@@ -27,7 +27,7 @@ void ProgramLowering::gatherRowsStart(fsdp::GatherRowsStartOp op) {
       start.getToken(), rows.buffer, op.getUnit(), {rows}};
 }
 
-void ProgramLowering::reduceRowsStart(fsdp::ReduceRowsStartOp op) {
+void ProgramLowering::emitEntries(fsdp::ReduceRowsStartOp op) {
   View gradient = contiguous(op.getGradient()), ids = contiguous(op.getIds());
   View shard = newShard(op.getToken(), op.getUnit());
   Value sum;

@@ -39,8 +39,7 @@ Value PlanBuilder::buffer(int64_t bytes, StringRef name, Location loc,
 
 Value PlanBuilder::buffer(RankedTensorType type, StringRef name, Location loc,
                           step::Kind kind) {
-  return buffer(type.getNumElements() * nn::elementBytes(type.getElementType()),
-                name, loc, kind);
+  return buffer(nn::bytesOf(type), name, loc, kind);
 }
 
 step::View PlanBuilder::accumulator(RankedTensorType type, StringRef name,
@@ -196,8 +195,7 @@ FailureOr<step::View> PlanBuilder::input(BlockArgument argument) {
   auto type = cast<RankedTensorType>(argument.getType());
   step::InputOp &op = inputs[name];
   if (!op) {
-    int64_t bytes =
-        type.getNumElements() * nn::elementBytes(type.getElementType());
+    int64_t bytes = nn::bytesOf(type);
     Location loc = argument.getLoc();
     step::View view =
         step::View::contiguous(buffer(bytes, "input." + name, loc), 0, type);
@@ -231,10 +229,9 @@ step::View PlanBuilder::constant(ElementsAttr value, Location loc) {
   step::View &view = constants[value];
   if (!view.buffer) {
     auto type = cast<RankedTensorType>(value.getShapedType());
-    int64_t bytes =
-        type.getNumElements() * nn::elementBytes(type.getElementType());
     Value storage =
-        buffer(bytes, "constant." + std::to_string(constants.size() - 1), loc);
+        buffer(nn::bytesOf(type),
+               "constant." + std::to_string(constants.size() - 1), loc);
     step::ConstantOp::create(builder, loc, storage, value);
     view = step::View::contiguous(storage, 0, type);
   }

@@ -19,34 +19,37 @@ private:
 
   void launch(step::CallOp op);
 
-  // LowerCollectives.cpp defines what follows.
-  mlir::LogicalResult resident(fsdp::ResidentOp op);
-  mlir::LogicalResult allGatherStart(fsdp::AllGatherStartOp op);
-  mlir::LogicalResult allGatherWait(fsdp::AllGatherWaitOp op);
-  mlir::LogicalResult keep(fsdp::KeepOp op);
-  void reduceScatterStart(fsdp::ReduceScatterStartOp op);
-  void allReduceGradientsStart(fsdp::AllReduceGradientsStartOp op);
+  // The entries of one op. LowerRows.cpp defines those of rows, LowerMatrices.cpp
+  // those of matrices, LowerCollectives.cpp the others.
+  mlir::LogicalResult emitEntries(fsdp::ResidentOp op);
+  mlir::LogicalResult emitEntries(fsdp::AllGatherStartOp op);
+  mlir::LogicalResult emitEntries(fsdp::AllGatherWaitOp op);
+  mlir::LogicalResult emitEntries(fsdp::KeepOp op);
+  void emitEntries(fsdp::FlatGradientsOp op);
+  void emitEntries(fsdp::AccumulateOp op);
+  void emitEntries(fsdp::ReduceScatterStartOp op);
+  void emitEntries(fsdp::AllReduceGradientsStartOp op);
+  void emitEntries(fsdp::AllGatherUpdatesStartOp op);
+  void emitEntries(fsdp::AllReduceStartOp op);
+  void emitEntries(fsdp::GradientNormOp op);
+  void emitEntries(fsdp::ExactSumOp op);
+  void emitEntries(fsdp::RoundSumOp op);
+  void emitEntries(fsdp::OptimizerStepOp op);
+  void emitEntries(fsdp::MetricOp op);
+  void emitEntries(fsdp::OutputsOp op);
+  void emitEntries(fsdp::GatherRowsStartOp op);
+  void emitEntries(fsdp::ReduceRowsStartOp op);
+  void emitEntries(fsdp::MatrixDirectionOp op);
+  void emitEntries(fsdp::GatherMatricesStartOp op);
+  void emitEntries(fsdp::ScatterMatricesStartOp op);
+  /// Of a wait whose results are the values of its collective.
+  void awaitValues(mlir::Operation *wait);
+
   mlir::Value newReductionWorkspace(int64_t bytes);
   int64_t allReduceBytes(const View &value, llvm::StringRef group);
   View accumulator(mlir::RankedTensorType type, llvm::StringRef unit);
   /// Where a reduction leaves the rank's slice.
   View newShard(mlir::Value token, llvm::StringRef unit);
-  void accumulate(fsdp::AccumulateOp op);
-  void allReduceStart(fsdp::AllReduceStartOp op);
-  void gradientNorm(fsdp::GradientNormOp op);
-  void exactSum(fsdp::ExactSumOp op);
-  void roundSum(fsdp::RoundSumOp op);
-  void optimizerStep(fsdp::OptimizerStepOp op);
-
-  // LowerRows.cpp defines these.
-  void gatherRowsStart(fsdp::GatherRowsStartOp op);
-  void reduceRowsStart(fsdp::ReduceRowsStartOp op);
-
-  // LowerMatrices.cpp defines these.
-  void matrixDirection(fsdp::MatrixDirectionOp op);
-  void gatherMatricesStart(fsdp::GatherMatricesStartOp op);
-  void scatterMatricesStart(fsdp::ScatterMatricesStartOp op);
-  void awaitMatrices(mlir::Operation *wait);
   /// The ranks that run what is made of a matrix: its owners. Null: all.
   mlir::DenseI64ArrayAttr ranksOf(mlir::Operation *op);
 

@@ -60,8 +60,8 @@ private:
 /// Whether the entry begins to reduce gradients that were computed, not those
 /// that another collective has reduced.
 bool reducesGradients(Operation *entry) {
-  if (!isa<step::ReduceScatterStartOp, step::AllReduceStartOp,
-           step::ReduceRowsStartOp>(entry) ||
+  auto start = dyn_cast<step::CollectiveStart>(entry);
+  if (!start || !start.getReducedGradient() ||
       step::entryPhase(entry) != "backward")
     return false;
   Operation *buffer = entry->getOperand(0)

@@ -18,10 +18,9 @@ static step::AllGatherStartOp gatherOf(Operation *entry) {
 
 /// The wait of the reduction of a unit's gradients, or null.
 static step::WaitOp waitOfReduction(Operation *entry) {
-  if (isa<step::ReduceScatterStartOp, step::ReduceRowsStartOp>(entry))
-    return step::waitOf(entry);
-  auto sum = dyn_cast<step::AllReduceStartOp>(entry);
-  return sum && sum.getUnitAttr() ? step::waitOf(entry) : step::WaitOp();
+  auto start = dyn_cast<step::CollectiveStart>(entry);
+  return start && start.getReducedGradient() ? step::waitOf(entry)
+                                             : step::WaitOp();
 }
 
 /// What a buffer takes of its pool.
@@ -39,7 +38,7 @@ ProgramMoves::ProgramMoves(step::ProgramOp program, const CostModel &costs)
   collect(timed);
 }
 
-/// The buffer of what a reduction reads first, or what it makes.
+/// The buffer of what a reduction reads first, or of what it makes.
 static Operation *bufferOf(Value view) {
   return view.getDefiningOp<step::ViewOp>().getBuffer().getDefiningOp();
 }
@@ -49,7 +48,6 @@ void ProgramMoves::findNext(const timeline::TimedProgram &timed) {
   for (Operation *start : timed.starts) {
     if (!waitOfReduction(start))
       continue;
-    auto scatter = dyn_cast<step::ReduceScatterStartOp>(start);
     if (Operation *first = madeBy.lookup(bufferOf(start->getOperand(0)))) {
       step::WaitOp wait = step::waitOf(first);
       Operation *behind = wait->getNextNode();
@@ -60,10 +58,8 @@ void ProgramMoves::findNext(const timeline::TimedProgram &timed) {
         startBefore[start] = first;
       }
     }
-    auto rows = dyn_cast<step::ReduceRowsStartOp>(start);
-    madeBy[bufferOf(scatter ? scatter.getShard()
-                    : rows  ? rows.getShard()
-                            : start->getOperand(0))] = start;
+    Value sum = cast<step::CollectiveStart>(start).getReducedGradient();
+    madeBy[bufferOf(sum)] = start;
   }
 }
 

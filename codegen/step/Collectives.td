@@ -4,7 +4,7 @@
 #define SHARDC_CODEGEN_STEP_COLLECTIVES_TD
 include "codegen/step/Entries.td"
 
-def Step_AllGatherStartOp : Step_Entry<"all_gather_start"> {
+def Step_AllGatherStartOp : Step_Entry<"all_gather_start", [Step_StartsCollective]> {
   let summary = "begins to gather a unit from the group's slices of its parameters, or from "
     "`kept`, into the buffer of the whole unit";
   let description = [{
@@ -42,7 +42,8 @@ def Step_KeepOp : Step_Entry<"keep"> {
     FlatSymbolRefAttr:$group, Step_Writes<Step_View>:$kept);
   let assemblyFormat = "$unit $gathered `over` $group `into` $kept attr-dict `:` type($kept)";
 }
-def Step_ReduceScatterStartOp : Step_Entry<"reduce_scatter_start", [AttrSizedOperandSegments]> {
+def Step_ReduceScatterStartOp : Step_Entry<"reduce_scatter_start",
+    [Step_ReducesGradients, AttrSizedOperandSegments]> {
   let summary = "begins to sum a flat gradient (or a slice of one) over the group, each rank "
     "keeping its slice";
   let description = [{
@@ -64,7 +65,8 @@ def Step_ReduceScatterStartOp : Step_Entry<"reduce_scatter_start", [AttrSizedOpe
   let assemblyFormat = [{$unit $flat `into` $shard (`in` $accumulator^)? `over` $group
     (`workspace` $workspace^)? attr-dict `:` functional-type(operands, results)}];
 }
-def Step_AllReduceStartOp : Step_Entry<"all_reduce_start", [AttrSizedOperandSegments]> {
+def Step_AllReduceStartOp : Step_Entry<"all_reduce_start",
+    [Step_ReducesGradients, AttrSizedOperandSegments]> {
   let summary = "begins to sum values over the group, in place, as one collective; with `unit` its "
     "flat gradients";
   let description = [{
@@ -89,7 +91,7 @@ def Step_AllReduceStartOp : Step_Entry<"all_reduce_start", [AttrSizedOperandSegm
     (`workspace` $workspace^)? attr-dict `:` functional-type(operands, results)}];
 }
 def Step_AllGatherUpdatesStartOp : Step_Entry<"all_gather_updates_start",
-    [MemoryEffects<[MemRead, MemWrite]>]> {
+    [Step_StartsCollective, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "begins to gather what the group's optimizers wrote into the rank's slice of the "
     "unit's parameters";
   let description = [{

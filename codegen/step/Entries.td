@@ -4,6 +4,7 @@
 // EmitEntriesTest demands that they agree.
 #ifndef SHARDC_CODEGEN_STEP_ENTRIES_TD
 #define SHARDC_CODEGEN_STEP_ENTRIES_TD
+include "codegen/step/CollectiveInterface.td"
 include "codegen/step/EntryInterface.td"
 include "codegen/step/Step.td"
 
@@ -19,6 +20,11 @@ class Step_Entry<string mnemonic, list<Trait> traits = []> :
     }
   }];
 }
+
+// Traits of what begins a collective; the second is one that reduces gradients of a unit.
+defvar Step_StartsCollective = DeclareOpInterfaceMethods<Step_CollectiveStart>;
+defvar Step_ReducesGradients =
+  DeclareOpInterfaceMethods<Step_CollectiveStart, ["getReducedGradient"]>;
 
 def Step_LaunchOp : Step_Entry<"launch",
     [AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {

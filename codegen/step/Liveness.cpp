@@ -15,7 +15,7 @@ bool isEntry(Operation *op) { return isa<EntryOpInterface>(op); }
 static int64_t spanBytes(ViewOp view) {
   MemRefType type = view.getType();
   if (type.getLayout().isIdentity())
-    return type.getNumElements() * nn::elementBytes(type.getElementType());
+    return nn::bytesOf(type);
   return View::of(view).spanBytes();
 }
 

@@ -22,7 +22,7 @@ def Step_MatrixDirectionOp : Step_Entry<"matrix_direction"> {
     functional-type(operands, results)}];
 }
 def Step_GatherMatricesStartOp :
-    Step_Entry<"gather_matrices_start", [AttrSizedOperandSegments]> {
+    Step_Entry<"gather_matrices_start", [Step_StartsCollective, AttrSizedOperandSegments]> {
   let summary = "begins an all-to-all that brings matrices from the ranks' slices to their owners";
   let description = [{
     fsdp.gather_matrices_start: matrix i lies in the flat buffer of units[unit_of[i]] from element
@@ -47,7 +47,7 @@ def Step_GatherMatricesStartOp :
     functional-type(operands, results)}];
 }
 def Step_ScatterMatricesStartOp :
-    Step_Entry<"scatter_matrices_start", [AttrSizedOperandSegments]> {
+    Step_Entry<"scatter_matrices_start", [Step_StartsCollective, AttrSizedOperandSegments]> {
   let summary = "begins the all-to-all back: rows of the owners' matrices to the ranks' slices";
   let description = [{
     fsdp.scatter_matrices_start, with the attributes of `step.gather_matrices_start`. What of a

@@ -4,7 +4,7 @@
 #define SHARDC_CODEGEN_STEP_ROWS_TD
 include "codegen/step/Entries.td"
 
-def Step_GatherRowsStartOp : Step_Entry<"gather_rows_start"> {
+def Step_GatherRowsStartOp : Step_Entry<"gather_rows_start", [Step_StartsCollective]> {
   let summary = "begins to bring the rows of a unit's table that the ids name, out of the group's "
     "slices of it";
   let description = [{
@@ -25,7 +25,7 @@ def Step_GatherRowsStartOp : Step_Entry<"gather_rows_start"> {
   let assemblyFormat = [{$unit `(` $ids `)` `into` $rows `over` $group `workspace` $workspace
     attr-dict `:` functional-type(operands, results)}];
 }
-def Step_ReduceRowsStartOp : Step_Entry<"reduce_rows_start"> {
+def Step_ReduceRowsStartOp : Step_Entry<"reduce_rows_start", [Step_ReducesGradients]> {
   let summary = "begins to sum the gradients of a unit's table over the group, each rank keeping "
     "its slice, from the rows that the ids name";
   let description = [{

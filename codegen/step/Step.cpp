@@ -12,6 +12,7 @@ using namespace shardc::step;
 #include "codegen/step/StepDialect.cpp.inc"
 #include "codegen/step/StepEnums.cpp.inc"
 #define GET_TYPEDEF_CLASSES
+#include "codegen/step/CollectiveInterface.cpp.inc"
 #include "codegen/step/EntryInterface.cpp.inc"
 #include "codegen/step/StepTypes.cpp.inc"
 #define GET_OP_CLASSES

@@ -9,6 +9,7 @@
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+#include "codegen/step/Communication.h"
 #include "codegen/step/StepDialect.h.inc"
 #include "codegen/step/StepEnums.h.inc"
 namespace shardc::step {
@@ -17,6 +18,7 @@ mlir::LogicalResult verifyEntry(mlir::Operation *entry);
 } // namespace shardc::step
 
 #define GET_TYPEDEF_CLASSES
+#include "codegen/step/CollectiveInterface.h.inc"
 #include "codegen/step/EntryInterface.h.inc"
 #include "codegen/step/StepTypes.h.inc"
 #define GET_OP_CLASSES

@@ -3,7 +3,7 @@
 #define SHARDC_CODEGEN_STEP_TRANSFERS_TD
 include "codegen/step/Entries.td"
 
-def Step_TransferStartOp : Step_Entry<"transfer_start"> {
+def Step_TransferStartOp : Step_Entry<"transfer_start", [Step_StartsCollective]> {
   let summary = "begins to copy between the pool host and another one, beside what computes";
   let description = [{
     Source and destination are contiguous, of one type and as many elements; one of them lies in a

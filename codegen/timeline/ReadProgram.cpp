@@ -3,15 +3,16 @@
 
 #include "codegen/step/Liveness.h"
 #include "codegen/step/View.h"
-#include "passes/fsdp/RowSizes.h"
+#include "passes/fsdp/FSDP.h"
 
 #include "llvm/ADT/StringMap.h"
-#include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/ErrorHandling.h"
 
 using namespace mlir;
 
 namespace shardc::timeline {
+
+using Primitive = step::Communication::Primitive;
 
 namespace {
 
@@ -33,20 +34,14 @@ private:
     double read = 0, written = 0;
   };
 
-  bool addStart(Operation *entry);
-  void addCollective(Operation *entry, StringRef kind, StringRef group,
-                     CollectiveTime (CostModel::*time)(double, RankGroup) const,
-                     double bytes);
-  void addCollective(Operation *entry, size_t stream, CollectiveTime takes);
-  size_t streamOf(StringRef kind, StringRef group);
-  size_t streamNamed(const std::string &name);
+  void addCollective(step::CollectiveStart start);
+  CollectiveTime timeOf(const step::Communication &what);
+  RankGroup ranksOf(StringRef group);
+  size_t streamOf(const step::Communication &what);
   Traffic trafficOf(Operation *entry);
   double secondsOf(Operation *entry);
   /// What the start of a collective takes before that begins.
-  double secondsBefore(Operation *entry);
-  /// Of the start of one that brings rows of a table, or reduces them.
-  template <typename Start> RowExchange rowsOf(Start start, Value rows);
-  CollectiveTime exchangeTime(double bytes, StringRef group);
+  double secondsBefore(const step::Communication &what);
   double bytesOfState(StringRef unit);
 
   step::ProgramOp program;
@@ -73,11 +68,11 @@ TimedProgram ProgramReader::read() {
     if (auto wait = dyn_cast<step::WaitOp>(entry)) {
       step.kind = Step::Wait;
       step.collective = collectiveOf.lookup(wait.getToken().getDefiningOp());
-    } else if (addStart(&entry)) {
+    } else if (auto start = dyn_cast<step::CollectiveStart>(entry)) {
       step.kind = Step::Start;
-      step.seconds = secondsBefore(&entry);
-      step.collective = result.collectives.size() - 1;
-      collectiveOf[&entry] = step.collective;
+      step.seconds = secondsBefore(start.getCommunication(symbols));
+      step.collective = collectiveOf[&entry] = result.collectives.size();
+      addCollective(start);
     } else {
       step.seconds = secondsOf(&entry);
     }
@@ -88,149 +83,67 @@ TimedProgram ProgramReader::read() {
   return std::move(result);
 }
 
-bool ProgramReader::addStart(Operation *entry) {
-  return llvm::TypeSwitch<Operation *, bool>(entry)
-      .Case([&](step::AllGatherStartOp start) {
-        auto buffer = start.getGathered().getDefiningOp<step::BufferOp>();
-        addCollective(entry, "gather", start.getGroup(), &CostModel::allGather,
-                      static_cast<double>(buffer.getBytes()));
-        return true;
-      })
-      .Case([&](step::AllGatherUpdatesStartOp start) {
-        auto unit = symbols.lookup<fsdp::UnitOp>(start.getUnit());
-        addCollective(
-            entry, "gather", start.getGroup(), &CostModel::allGather,
-            static_cast<double>(unit.getElements() / unit.getShards() *
-                                nn::elementBytes(unit.getElementType())));
-        return true;
-      })
-      .Case([&](step::ReduceScatterStartOp start) {
-        addCollective(entry, "reduce", start.getGroup(),
-                      &CostModel::reduceScatter, sizeOf(start.getFlat()));
-        return true;
-      })
-      .Case([&](step::AllReduceStartOp start) {
-        double bytes = 0;
-        for (Value value : start.getValues())
-          bytes += sizeOf(value);
-        addCollective(entry, "reduce", start.getGroup(), &CostModel::allReduce,
-                      bytes);
-        return true;
-      })
-      .Case([&](step::GatherRowsStartOp start) {
-        auto bytes =
-            static_cast<double>(rowsOf(start, start.getRows()).rowsBytes());
-        addCollective(entry, streamOf("reduce", start.getGroup()),
-                      exchangeTime(bytes, start.getGroup()));
-        return true;
-      })
-      .Case([&](step::ReduceRowsStartOp start) {
-        auto bytes =
-            static_cast<double>(rowsOf(start, start.getGradient()).sumsBytes());
-        addCollective(entry, streamOf("reduce", start.getGroup()),
-                      exchangeTime(bytes, start.getGroup()));
-        return true;
-      })
-      .Case<step::GatherMatricesStartOp, step::ScatterMatricesStartOp>(
-          [&](auto start) {
-            double bytes = 0;
-            for (Value matrix : start.getMatrices())
-              bytes += sizeOf(matrix);
-            auto mesh = *program->getParentOfType<ModuleOp>()
-                             .getOps<fsdp::MeshOp>()
-                             .begin();
-            addCollective(entry, streamOf("all-to-all", "world"),
-                          costs.allToAll(bytes, {1, mesh.getRanks()}));
-            return true;
-          })
-      .Case([&](step::TransferStartOp start) {
-        // It has no link in common with collectives.
-        CollectiveTime takes;
-        takes.latency = costs.cluster.hostSeconds(
-            static_cast<int64_t>(sizeOf(start.getSource())));
-        bool isFromHost =
-            step::poolOf(step::View::of(start.getSource())
-                             .buffer.getDefiningOp<step::BufferOp>()
-                             .getKind()) == step::Pool::host;
-        addCollective(entry,
-                      streamNamed(!costs.cluster.hostIsDuplex ? "transfers"
-                                  : isFromHost ? "transfers from the host"
-                                               : "transfers to the host"),
-                      takes);
-        return true;
-      })
-      .Default([](Operation *other) {
-        // Who adds a collective adds its time.
-        if (llvm::is_contained(other->getResultTypes(),
-                               step::TokenType::get(other->getContext())))
-          llvm::reportFatalInternalError("no time of " +
-                                         other->getName().getStringRef());
-        return false;
-      });
+RankGroup ProgramReader::ranksOf(StringRef group) {
+  if (auto op = symbols.lookup<fsdp::GroupOp>(group))
+    return {static_cast<int64_t>(op.getStride()),
+            static_cast<int64_t>(op.getSize())};
+  auto module = program->getParentOfType<ModuleOp>();
+  return {1, (*module.getOps<fsdp::MeshOp>().begin()).getRanks()};
 }
 
-template <typename Start>
-RowExchange ProgramReader::rowsOf(Start start, Value rows) {
-  step::View of = step::View::of(rows), ids = step::View::of(start.getIds());
-  return fsdp::rowExchange(symbols.lookup<fsdp::UnitOp>(start.getUnit()),
-                           of.shape.back(), ids.elements(), ids.elementType,
-                           of.elementType);
-}
-
-CollectiveTime ProgramReader::exchangeTime(double bytes, StringRef group) {
-  auto op = symbols.lookup<fsdp::GroupOp>(group);
-  return costs.allToAll(bytes, {static_cast<int64_t>(op.getStride()),
-                                static_cast<int64_t>(op.getSize())});
-}
-
-/// The first exchange, what is put in order for it, and what is looked up, or
-/// added up, with what comes: all of it is read and written once.
-double ProgramReader::secondsBefore(Operation *entry) {
-  auto seconds = [&](int64_t exchanged, int64_t moved, StringRef group) {
-    return exchangeTime(static_cast<double>(exchanged), group).total() +
-           2 * static_cast<double>(moved) / costs.cluster.memoryBandwidth;
-  };
-  if (auto start = dyn_cast<step::GatherRowsStartOp>(entry)) {
-    RowExchange sizes = rowsOf(start, start.getRows());
-    return seconds(sizes.idsBytes() + sizes.sliceBytes(),
-                   sizes.sliceBytes() + 2 * sizes.rowsBytes(),
-                   start.getGroup());
+CollectiveTime ProgramReader::timeOf(const step::Communication &what) {
+  auto bytes = static_cast<double>(what.bytes);
+  switch (what.primitive) {
+  case Primitive::allGather:
+    return costs.allGather(bytes, ranksOf(what.group));
+  case Primitive::reduceScatter:
+    return costs.reduceScatter(bytes, ranksOf(what.group));
+  case Primitive::allReduce:
+    return costs.allReduce(bytes, ranksOf(what.group));
+  case Primitive::allToAll:
+    return costs.allToAll(bytes, ranksOf(what.group));
+  case Primitive::transfer: {
+    // It has no link in common with collectives.
+    CollectiveTime takes;
+    takes.latency = costs.cluster.hostSeconds(what.bytes);
+    return takes;
   }
-  if (auto start = dyn_cast<step::ReduceRowsStartOp>(entry)) {
-    RowExchange sizes = rowsOf(start, start.getGradient());
-    return seconds(sizes.idsBytes() + sizes.rowsBytes(),
-                   2 * sizes.rowsBytes() + 2 * sizes.sumsBytes(),
-                   start.getGroup());
   }
-  return 0;
+  llvm_unreachable("unknown primitive");
 }
 
-void ProgramReader::addCollective(
-    Operation *entry, StringRef kind, StringRef group,
-    CollectiveTime (CostModel::*time)(double, RankGroup) const, double bytes) {
-  auto op = symbols.lookup<fsdp::GroupOp>(group);
-  addCollective(entry, streamOf(kind, group),
-                (costs.*time)(bytes, {static_cast<int64_t>(op.getStride()),
-                                      static_cast<int64_t>(op.getSize())}));
-}
-
-void ProgramReader::addCollective(Operation *entry, size_t stream,
-                                  CollectiveTime takes) {
-  result.collectives.push_back(
-      {stream, takes.latency, takes.between, takes.transfer - takes.between,
-       /*takesProcessors=*/!isa<step::TransferStartOp>(entry)});
-  result.starts.push_back(entry);
-}
-
-size_t ProgramReader::streamOf(StringRef kind, StringRef group) {
-  return streamNamed((kind + " over " + group).str());
-}
-
-size_t ProgramReader::streamNamed(const std::string &name) {
+size_t ProgramReader::streamOf(const step::Communication &what) {
+  std::string name = what.queue.str();
+  if (what.primitive != Primitive::transfer)
+    name += " over " + (what.group.empty() ? "world" : what.group.str());
+  else if (!costs.cluster.hostIsDuplex)
+    name = "transfers";
   auto [place, isNew] = streams.try_emplace(name, result.streams.size());
   if (isNew)
     result.streams.push_back(name);
   return place->second;
+}
+
+/// All that is exchanged and moved before is read and written once.
+double ProgramReader::secondsBefore(const step::Communication &what) {
+  if (what.exchangedBefore == 0)
+    return 0;
+  return costs
+             .allToAll(static_cast<double>(what.exchangedBefore),
+                       ranksOf(what.group))
+             .total() +
+         2 * static_cast<double>(what.movedBefore) /
+             costs.cluster.memoryBandwidth;
+}
+
+void ProgramReader::addCollective(step::CollectiveStart start) {
+  step::Communication what = start.getCommunication(symbols);
+  CollectiveTime takes = timeOf(what);
+  result.collectives.push_back(
+      {streamOf(what), takes.latency, takes.between,
+       takes.transfer - takes.between,
+       /*takesProcessors=*/what.primitive != Primitive::transfer});
+  result.starts.push_back(start);
 }
 
 ProgramReader::Traffic ProgramReader::trafficOf(Operation *entry) {

@@ -8,6 +8,7 @@ include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/EnumAttr.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
+include "passes/fsdp/CollectiveInterface.td"
 
 def FSDP_Dialect : Dialect {
   let name = "fsdp";
@@ -66,6 +67,10 @@ class FSDP_StepOp<string mnemonic, list<Trait> traits = []> :
 // layout.
 class FSDP_UnitStepOp<string mnemonic, list<Trait> traits = []> :
     FSDP_StepOp<mnemonic, !listconcat([DeclareOpInterfaceMethods<SymbolUserOpInterface>], traits)>;
+
+// Each start of a collective, and each wait for one.
+defvar FSDP_StartsCollective = DeclareOpInterfaceMethods<FSDP_CollectiveStart>;
+def FSDP_EndsCollective : NativeOpTrait<"EndsCollective"> { let cppNamespace = "::shardc::fsdp"; }
 
 def FSDP_PhaseKind : I32EnumAttr<"PhaseKind", "part of a step", [
   I32EnumAttrCase<"forward", 0>, I32EnumAttrCase<"backward", 1>, I32EnumAttrCase<"optimizer", 2>]> {

@@ -12,6 +12,7 @@ using namespace shardc::fsdp;
 #define GET_ATTRDEF_CLASSES
 #include "passes/fsdp/FSDPAttributes.cpp.inc"
 #define GET_TYPEDEF_CLASSES
+#include "passes/fsdp/CollectiveInterface.cpp.inc"
 #include "passes/fsdp/FSDPTypes.cpp.inc"
 #define GET_OP_CLASSES
 #include "passes/fsdp/FSDPOps.cpp.inc"

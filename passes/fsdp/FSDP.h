@@ -9,11 +9,13 @@
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+#include "passes/fsdp/Communication.h"
 #include "passes/fsdp/FSDPDialect.h.inc"
 #include "passes/fsdp/FSDPEnums.h.inc"
 #define GET_ATTRDEF_CLASSES
 #include "passes/fsdp/FSDPAttributes.h.inc"
 #define GET_TYPEDEF_CLASSES
+#include "passes/fsdp/CollectiveInterface.h.inc"
 #include "passes/fsdp/FSDPTypes.h.inc"
 #define GET_OP_CLASSES
 #include "passes/fsdp/FSDPOps.h.inc"

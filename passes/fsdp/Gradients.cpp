@@ -101,3 +101,18 @@ FlatGradientsOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
   return verifyFlat(*this, getFlat().getType(), unit.getFlatGradientType(),
                     "the flat gradient");
 }
+
+template <typename Start>
+static Communication reduction(Start start, StringRef kind) {
+  Communication result(kind, PhaseKind::backward, start.getUnit(),
+                       start.getGroup(), start.getFlat().getType());
+  result.last = start.getLast();
+  return result;
+}
+
+Communication ReduceScatterStartOp::getCommunication(SymbolTable &) {
+  return reduction(*this, "reduce_scatter");
+}
+Communication AllReduceGradientsStartOp::getCommunication(SymbolTable &) {
+  return reduction(*this, "all_reduce");
+}

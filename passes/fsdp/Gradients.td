@@ -22,7 +22,7 @@ def FSDP_FlatGradientsOp : FSDP_UnitStepOp<"flat_gradients"> {
   let assemblyFormat =
     "$unit `(` $gradients `)` attr-dict `:` functional-type($gradients, $flat)";
 }
-def FSDP_ReduceScatterStartOp : FSDP_UnitStepOp<"reduce_scatter_start"> {
+def FSDP_ReduceScatterStartOp : FSDP_UnitStepOp<"reduce_scatter_start", [FSDP_StartsCollective]> {
   let summary = "begins to sum a (slice of a) flat gradient over a group, each rank keeping its "
     "slice; the sum is in rank order";
   let description = [{
@@ -44,7 +44,7 @@ def FSDP_ReduceScatterStartOp : FSDP_UnitStepOp<"reduce_scatter_start"> {
   let assemblyFormat = [{$unit $flat `over` $group (`last` $last^)?
     (`accumulated` $accumulated^)? attr-dict `:` type($flat)}];
 }
-def FSDP_ReduceScatterWaitOp : FSDP_UnitStepOp<"reduce_scatter_wait"> {
+def FSDP_ReduceScatterWaitOp : FSDP_UnitStepOp<"reduce_scatter_wait", [FSDP_EndsCollective]> {
   let summary = "the rank's slice of the sum";
   let description = [{
     Waits until the reduction has ended. The result has the start's type, and its elements divided
@@ -62,7 +62,8 @@ def FSDP_ReduceScatterWaitOp : FSDP_UnitStepOp<"reduce_scatter_wait"> {
   let assemblyFormat = "$token attr-dict `:` type($shard)";
   let hasVerifier = 1;
 }
-def FSDP_AllReduceGradientsStartOp : FSDP_UnitStepOp<"all_reduce_gradients_start"> {
+def FSDP_AllReduceGradientsStartOp : FSDP_UnitStepOp<"all_reduce_gradients_start",
+    [FSDP_StartsCollective]> {
   let summary = "begins to sum a (slice of a) flat gradient over a group, every rank keeping all "
     "of it; the sum is in rank order";
   let description = [{
@@ -81,7 +82,8 @@ def FSDP_AllReduceGradientsStartOp : FSDP_UnitStepOp<"all_reduce_gradients_start
   let assemblyFormat = [{$unit $flat `over` $group (`last` $last^)?
     (`accumulated` $accumulated^)? attr-dict `:` type($flat)}];
 }
-def FSDP_AllReduceGradientsWaitOp : FSDP_UnitStepOp<"all_reduce_gradients_wait"> {
+def FSDP_AllReduceGradientsWaitOp : FSDP_UnitStepOp<"all_reduce_gradients_wait",
+    [FSDP_EndsCollective]> {
   let summary = "the sum";
   let description = [{
     Waits until the reduction has ended. The result has the type of what was reduced. Refused are

@@ -153,3 +153,27 @@ LogicalResult ScatterMatricesWaitOp::verify() {
         "expects one result per slice of its start, of the same types");
   return success();
 }
+
+/// All ranks' slices of all units.
+template <typename Start>
+static Communication exchange(Start start, StringRef kind,
+                              SymbolTable &symbols) {
+  Communication result(kind, PhaseKind::optimizer, "", "",
+                       start.getSlices()[0].getType());
+  result.bytes = 0;
+  for (auto [name, slice] :
+       llvm::zip(start.getUnits().template getAsRange<FlatSymbolRefAttr>(),
+                 start.getSlices())) {
+    auto unit = symbols.lookup<UnitOp>(name.getValue());
+    result.bytes += nn::bytesOf(slice.getType()) *
+                    static_cast<int64_t>(unit.getOptimizerShards());
+  }
+  return result;
+}
+
+Communication GatherMatricesStartOp::getCommunication(SymbolTable &symbols) {
+  return exchange(*this, "gather_matrices", symbols);
+}
+Communication ScatterMatricesStartOp::getCommunication(SymbolTable &symbols) {
+  return exchange(*this, "scatter_matrices", symbols);
+}

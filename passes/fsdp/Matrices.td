@@ -33,7 +33,8 @@ def FSDP_MatrixDirectionOp : FSDP_UnitStepOp<"matrix_direction"> {
 // Matrix i begins at element offsets[i] of the flat buffer of units[unit_of[i]]. Rank owners[i] has
 // it as tensor slots[i].
 class FSDP_MatricesOp<string mnemonic> :
-    FSDP_StepOp<mnemonic, [DeclareOpInterfaceMethods<SymbolUserOpInterface>]>;
+    FSDP_StepOp<mnemonic, [FSDP_StartsCollective,
+                           DeclareOpInterfaceMethods<SymbolUserOpInterface>]>;
 
 def FSDP_GatherMatricesStartOp : FSDP_MatricesOp<"gather_matrices_start"> {
   let summary = "begins to bring matrices from the ranks' slices to their owners: an all-to-all "
@@ -58,7 +59,7 @@ def FSDP_GatherMatricesStartOp : FSDP_MatricesOp<"gather_matrices_start"> {
   let assemblyFormat = "`(` $slices `)` attr-dict `:` type($slices)";
   let hasVerifier = 1;
 }
-def FSDP_GatherMatricesWaitOp : FSDP_StepOp<"gather_matrices_wait"> {
+def FSDP_GatherMatricesWaitOp : FSDP_StepOp<"gather_matrices_wait", [FSDP_EndsCollective]> {
   let summary = "the matrices, on their owners";
   let description = [{
     Waits until they are there. Refused are results of other than two dims, and a token that no
@@ -77,7 +78,7 @@ def FSDP_GatherMatricesWaitOp : FSDP_StepOp<"gather_matrices_wait"> {
 }
 def FSDP_ScatterMatricesStartOp :
     FSDP_Op<"scatter_matrices_start", [MemoryEffects<[MemRead, MemWrite]>, AttrSizedOperandSegments,
-            DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+            FSDP_StartsCollective, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "begins to bring what the owners made of matrices back to the ranks' slices";
   let description = [{
     The way back of `fsdp.gather_matrices_start`, whose attributes it has: tensor slots[i] of rank
@@ -98,7 +99,7 @@ def FSDP_ScatterMatricesStartOp :
     `(` type($matrices) `)` `,` `(` type($slices) `)`}];
   let hasVerifier = 1;
 }
-def FSDP_ScatterMatricesWaitOp : FSDP_StepOp<"scatter_matrices_wait"> {
+def FSDP_ScatterMatricesWaitOp : FSDP_StepOp<"scatter_matrices_wait", [FSDP_EndsCollective]> {
   let summary = "the ranks' slices, with the rows of what was made of the matrices";
   let description = [{
     Waits until they are there. There is a result for each slice of the start, of its type. Refused

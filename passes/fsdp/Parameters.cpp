@@ -87,3 +87,17 @@ LogicalResult
 AllGatherUpdatesWaitOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
   return success(); // the start says it all
 }
+
+Communication AllGatherStartOp::getCommunication(SymbolTable &symbols) {
+  auto unit = symbols.lookup<UnitOp>(getUnit());
+  Communication result("all_gather", getPhase(), getUnit(), getGroup(),
+                       unit.getFlatType());
+  result.first = getFirst();
+  return result;
+}
+
+Communication AllGatherUpdatesStartOp::getCommunication(SymbolTable &symbols) {
+  auto unit = symbols.lookup<UnitOp>(getUnit());
+  return {"all_gather", PhaseKind::optimizer, getUnit(), getGroup(),
+          unit.getFlatType(static_cast<int64_t>(unit.getShards()))};
+}

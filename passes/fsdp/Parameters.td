@@ -22,7 +22,7 @@ def FSDP_ResidentOp : FSDP_UnitStepOp<"resident"> {
   let results = (outs Variadic<AnyRankedTensor>:$parameters);
   let assemblyFormat = "$unit attr-dict `:` type($parameters)";
 }
-def FSDP_AllGatherStartOp : FSDP_UnitStepOp<"all_gather_start"> {
+def FSDP_AllGatherStartOp : FSDP_UnitStepOp<"all_gather_start", [FSDP_StartsCollective]> {
   let summary = "begins to gather a unit from the slices of the group's ranks: those of the "
     "parameters, or `kept`";
   let description = [{
@@ -43,7 +43,7 @@ def FSDP_AllGatherStartOp : FSDP_UnitStepOp<"all_gather_start"> {
   let assemblyFormat = [{$unit $phase `over` $group (`from` $kept^ `:` type($kept))?
     (`first` $first^)? attr-dict}];
 }
-def FSDP_AllGatherWaitOp : FSDP_UnitStepOp<"all_gather_wait"> {
+def FSDP_AllGatherWaitOp : FSDP_UnitStepOp<"all_gather_wait", [FSDP_EndsCollective]> {
   let summary = "the gathered parameters of the unit, one tensor each";
   let description = [{
     Waits until the gather has ended. The tensors have the parameters' shapes and the unit's
@@ -93,7 +93,8 @@ def FSDP_ReleaseOp : FSDP_UnitStepOp<"release"> {
   let arguments = (ins FlatSymbolRefAttr:$unit, Variadic<AnyRankedTensor>:$parameters);
   let assemblyFormat = "$unit `(` $parameters `)` attr-dict `:` type($parameters)";
 }
-def FSDP_AllGatherUpdatesStartOp : FSDP_UnitStepOp<"all_gather_updates_start"> {
+def FSDP_AllGatherUpdatesStartOp : FSDP_UnitStepOp<"all_gather_updates_start",
+    [FSDP_StartsCollective]> {
   let summary = "begins to gather what the group's optimizers wrote, where their slices are finer "
     "than those of the parameters";
   let description = [{
@@ -109,7 +110,8 @@ def FSDP_AllGatherUpdatesStartOp : FSDP_UnitStepOp<"all_gather_updates_start"> {
   let results = (outs FSDP_Token:$token);
   let assemblyFormat = "$unit `over` $group attr-dict";
 }
-def FSDP_AllGatherUpdatesWaitOp : FSDP_UnitStepOp<"all_gather_updates_wait"> {
+def FSDP_AllGatherUpdatesWaitOp : FSDP_UnitStepOp<"all_gather_updates_wait",
+    [FSDP_EndsCollective]> {
   let summary = "the rank's slice of the parameters is updated whole";
   let description = [{
     Waits until the gather has ended. A token that no `fsdp.all_gather_updates_start` made is

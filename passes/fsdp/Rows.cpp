@@ -90,3 +90,13 @@ ReduceRowsStartOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
   return verifyRows(*this, type, getIds().getType(), table.getDimSize(1),
                     type.getElementType());
 }
+
+Communication GatherRowsStartOp::getCommunication(SymbolTable &) {
+  auto wait = *getToken().user_begin();
+  return {"gather_rows", PhaseKind::forward, getUnit(), getGroup(),
+          wait->getResult(0).getType()};
+}
+Communication ReduceRowsStartOp::getCommunication(SymbolTable &) {
+  return {"reduce_rows", PhaseKind::backward, getUnit(), getGroup(),
+          getGradient().getType()};
+}

@@ -3,7 +3,7 @@
 #define SHARDC_PASSES_FSDP_ROWS_TD
 include "passes/fsdp/Dialect.td"
 
-def FSDP_GatherRowsStartOp : FSDP_UnitStepOp<"gather_rows_start"> {
+def FSDP_GatherRowsStartOp : FSDP_UnitStepOp<"gather_rows_start", [FSDP_StartsCollective]> {
   let summary = "begins to look up rows of a table that lies in slices: they travel, the table "
     "does not";
   let description = [{
@@ -25,7 +25,7 @@ def FSDP_GatherRowsStartOp : FSDP_UnitStepOp<"gather_rows_start"> {
   let results = (outs FSDP_Token:$token);
   let assemblyFormat = "$unit `(` $ids `)` `over` $group attr-dict `:` type($ids)";
 }
-def FSDP_GatherRowsWaitOp : FSDP_UnitStepOp<"gather_rows_wait"> {
+def FSDP_GatherRowsWaitOp : FSDP_UnitStepOp<"gather_rows_wait", [FSDP_EndsCollective]> {
   let summary = "the rows that the ids name: [ids..., width] of the unit's element_type";
   let description = [{
     Waits until they are there. Refused are other types, and a token that no
@@ -45,7 +45,7 @@ def FSDP_GatherRowsWaitOp : FSDP_UnitStepOp<"gather_rows_wait"> {
   let assemblyFormat = "$token attr-dict `:` type($rows)";
   let hasVerifier = 1;
 }
-def FSDP_ReduceRowsStartOp : FSDP_UnitStepOp<"reduce_rows_start"> {
+def FSDP_ReduceRowsStartOp : FSDP_UnitStepOp<"reduce_rows_start", [FSDP_StartsCollective]> {
   let summary = "begins to sum the gradients of a table over a group, each rank keeping its slice, "
     "from those of the rows that were looked up";
   let description = [{

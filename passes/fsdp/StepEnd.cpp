@@ -80,6 +80,15 @@ LogicalResult AllReduceStartOp::verify() {
   return success();
 }
 
+Communication AllReduceStartOp::getCommunication(SymbolTable &) {
+  Communication result("all_reduce", getPhase(), "", getGroup(),
+                       getValues().getTypes()[0]);
+  result.bytes = 0;
+  for (Type type : getValues().getTypes())
+    result.bytes += nn::bytesOf(type);
+  return result;
+}
+
 LogicalResult AllReduceWaitOp::verify() {
   if (failed(verifyToken<AllReduceStartOp>(*this)))
     return failure();

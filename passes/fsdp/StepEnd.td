@@ -63,7 +63,7 @@ def FSDP_RoundSumOp : FSDP_StepOp<"round_sum"> {
   let hasVerifier = 1;
 }
 def FSDP_AllReduceStartOp : FSDP_StepOp<"all_reduce_start",
-    [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+    [FSDP_StartsCollective, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "begins to sum small tensors over a group, in rank order, as one collective";
   let description = [{
     norms[i]: value i comes from `fsdp.gradient_norm`; it is summed, or with the norm inf its
@@ -82,7 +82,7 @@ def FSDP_AllReduceStartOp : FSDP_StepOp<"all_reduce_start",
   let assemblyFormat = "$phase `(` $values `)` `over` $group attr-dict `:` type($values)";
   let hasVerifier = 1;
 }
-def FSDP_AllReduceWaitOp : FSDP_StepOp<"all_reduce_wait"> {
+def FSDP_AllReduceWaitOp : FSDP_StepOp<"all_reduce_wait", [FSDP_EndsCollective]> {
   let summary = "the sums";
   let description = [{
     Waits until the reduction has ended. There is one sum per value of the start, of its type.

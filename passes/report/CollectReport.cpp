@@ -7,7 +7,6 @@
 #include "runtime/device/Optimizers.h"
 
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <map>
@@ -21,92 +20,22 @@ static std::string dtypeName(Type type) {
   return ("float" + Twine(type.getIntOrFloatBitWidth())).str();
 }
 
-static int64_t bytesOf(Type type) {
-  auto tensor = cast<RankedTensorType>(type);
-  return tensor.getNumElements() * nn::elementBytes(tensor.getElementType());
-}
-
-namespace {
 /// Reads the collectives of @train, in order.
-class CollectiveCollector {
-public:
-  CollectiveCollector(SymbolTable &symbols, CompileReport &report)
-      : symbols(symbols), report(report) {}
-
-  void collect(Operation *op) {
-    llvm::TypeSwitch<Operation *>(op)
-        .Case([&](fsdp::AllGatherStartOp start) {
-          auto unit = symbols.lookup<fsdp::UnitOp>(start.getUnit());
-          add("all_gather", start.getPhase(), start.getUnit(),
-              unit.getFlatType(), start.getGroup());
-          report.collectives.back().first = start.getFirst();
-        })
-        .Case([&](fsdp::AllGatherUpdatesStartOp start) {
-          auto unit = symbols.lookup<fsdp::UnitOp>(start.getUnit());
-          int64_t shards = unit.getShards();
-          add("all_gather", fsdp::PhaseKind::optimizer, start.getUnit(),
-              unit.getFlatType(shards), start.getGroup());
-        })
-        .Case([&](fsdp::ReduceScatterStartOp start) {
-          add("reduce_scatter", fsdp::PhaseKind::backward, start.getUnit(),
-              start.getFlat().getType(), start.getGroup(), start.getLast());
-        })
-        .Case([&](fsdp::AllReduceGradientsStartOp start) {
-          add("all_reduce", fsdp::PhaseKind::backward, start.getUnit(),
-              start.getFlat().getType(), start.getGroup(), start.getLast());
-        })
-        .Case([&](fsdp::GatherRowsStartOp start) {
-          auto wait = *start.getToken().user_begin();
-          add("gather_rows", fsdp::PhaseKind::forward, start.getUnit(),
-              wait->getResult(0).getType(), start.getGroup());
-        })
-        .Case([&](fsdp::ReduceRowsStartOp start) {
-          add("reduce_rows", fsdp::PhaseKind::backward, start.getUnit(),
-              start.getGradient().getType(), start.getGroup());
-        })
-        .Case([&](fsdp::GatherMatricesStartOp start) {
-          addMatrices("gather_matrices", start.getSlices());
-        })
-        .Case([&](fsdp::ScatterMatricesStartOp start) {
-          addMatrices("scatter_matrices", start.getSlices());
-        })
-        .Case([&](fsdp::AllReduceStartOp start) {
-          add("all_reduce", start.getPhase(), "",
-              start.getValues().getTypes()[0], start.getGroup());
-          report.collectives.back().bytes = 0;
-          for (Type type : start.getValues().getTypes())
-            report.collectives.back().bytes += bytesOf(type);
-        });
-  }
-
-private:
-  void add(StringRef kind, fsdp::PhaseKind phase, StringRef unit, Type type,
-           StringRef group, bool last = false) {
-    auto groupOp = symbols.lookup<fsdp::GroupOp>(group);
-    report.collectives.push_back(
-        {kind.str(), stringifyPhaseKind(phase).str(), unit.str(),
-         dtypeName(getElementTypeOrSelf(type)), bytesOf(type), group.str(),
-         groupOp ? int64_t(groupOp.getSize()) : 1,
-         last || phase == fsdp::PhaseKind::optimizer});
-  }
-
-  /// All ranks' parts of the slices; nothing travels on a mesh of one rank.
-  void addMatrices(StringRef kind, ValueRange slices) {
-    if (report.ranks == 1)
+static void collectCollectives(func::FuncOp train, SymbolTable &symbols,
+                               CompileReport &report) {
+  train.walk([&](fsdp::CollectiveStart start) {
+    fsdp::Communication what = start.getCommunication(symbols);
+    if (what.group.empty() && report.ranks == 1) // nothing travels
       return;
-    int64_t bytes = 0;
-    for (Value slice : slices)
-      bytes += bytesOf(slice.getType()) * report.optimizerShards;
+    auto group = symbols.lookup<fsdp::GroupOp>(what.group);
     report.collectives.push_back(
-        {kind.str(), "optimizer", "",
-         dtypeName(getElementTypeOrSelf(slices[0].getType())), bytes, "world",
-         report.ranks, /*last=*/true});
-  }
-
-  SymbolTable &symbols;
-  CompileReport &report;
-};
-} // namespace
+        {what.kind.str(), stringifyPhaseKind(what.phase).str(), what.unit.str(),
+         dtypeName(what.elementType), what.bytes,
+         group ? what.group.str() : "world",
+         group ? static_cast<int64_t>(group.getSize()) : report.ranks,
+         what.last || what.phase == fsdp::PhaseKind::optimizer, what.first});
+  });
+}
 
 static int64_t stateTensors(StringRef name) {
   const Optimizer *optimizer = findOptimizer(name);
@@ -121,7 +50,7 @@ static CompileReport::Unit describe(fsdp::UnitOp unit, StringRef optimizer,
     entry.parameters.push_back(name.getValue().str());
   entry.elements = unit.getElements();
   entry.padding = unit.getPadding();
-  entry.bytes = bytesOf(unit.getFlatType());
+  entry.bytes = nn::bytesOf(unit.getFlatType());
   entry.dtype = dtypeName(unit.getElementType());
   entry.gradientDtype = dtypeName(unit.getGradientType());
   entry.masterDtype = dtypeName(unit.getMasterType());
@@ -133,7 +62,7 @@ static CompileReport::Unit describe(fsdp::UnitOp unit, StringRef optimizer,
   if (!entry.trained)
     return entry;
   int64_t slices = unit.getOptimizerShards();
-  int64_t master = bytesOf(
+  int64_t master = nn::bytesOf(
       RankedTensorType::get({entry.elements / slices}, unit.getMasterType()));
   entry.splitsMaster = unit.splitsMaster();
   if (entry.splitsMaster)
@@ -146,8 +75,8 @@ static CompileReport::Unit describe(fsdp::UnitOp unit, StringRef optimizer,
   entry.optimizerBytes =
       (states > 0 ? master : 0) +
       (states - 1) *
-          bytesOf(RankedTensorType::get({later}, unit.getMasterType()));
-  entry.gradientBytes = bytesOf(unit.getFlatGradientType(slices));
+          nn::bytesOf(RankedTensorType::get({later}, unit.getMasterType()));
+  entry.gradientBytes = nn::bytesOf(unit.getFlatGradientType(slices));
   return entry;
 }
 
@@ -186,8 +115,7 @@ void shardc::collectSharding(ModuleOp module, CompileReport &report) {
     report.units.push_back(describe(unit, optimizer, symbols));
   if (!train)
     return;
-  CollectiveCollector collector(symbols, report);
-  train.walk([&](Operation *op) { collector.collect(op); });
+  collectCollectives(train, symbols, report);
 }
 
 std::string CompileReport::meshText() const {
