@@ -3,10 +3,7 @@
 // views.
 // All is read as views, so q, k, v become views of what made them, in [B, S, H,
 // D].
-#include "frontend/nn/support/NeedsGradient.h"
-#include "frontend/raise/AttentionScores.h"
-#include "frontend/raise/MaskedRows.h"
-#include "frontend/raise/Raise.h"
+#include "frontend/raise/AttentionMatch.h"
 
 #include "llvm/Support/Format.h"
 
@@ -18,52 +15,7 @@ using namespace shardc::raise;
 
 namespace {
 
-Value behindProbabilities(Operation *op) {
-  if (Value guarded = behindRowGuard(op))
-    return guarded;
-  if (auto dropout = dyn_cast<nn::DropoutOp>(op))
-    return dropout.getInput();
-  return behindFloatCast(op);
-}
-
-// Batch dims are of the same elements in the same order everywhere; only their
-// factors differ.
-bool hasOrderedBatch(const View &view, unsigned baseRank) {
-  unsigned rank = view.dims().size();
-  View::Dim before, after = view.flat(0, rank - 2);
-  for (const View::Dim &dim :
-       ArrayRef(view.baseDims()).take_front(baseRank - 2))
-    before.append(dim);
-  return before == after &&
-         view.dims()[rank - 2] == view.baseDims()[baseRank - 2] &&
-         view.dims()[rank - 1] == view.baseDims()[baseRank - 1] &&
-         !view.hasBroadcast();
-}
-
-void swapLastDims(View &view) {
-  SmallVector<int64_t> permutation =
-      llvm::to_vector(llvm::seq<int64_t>(view.dims().size()));
-  std::swap(permutation[permutation.size() - 1],
-            permutation[permutation.size() - 2]);
-  view.transpose(permutation);
-}
-
-// An operand [batch..., rows, columns] whose batch has the common factors.
-struct Operand {
-  View view;
-
-  View::Dim batch() const { return view.flat(0, view.dims().size() - 2); }
-  View::Dim batch(unsigned begin, unsigned end) const {
-    View::Dim list = batch();
-    return View::Dim(list.begin() + begin, list.begin() + end);
-  }
-  const View::Dim &rows() const { return view.dims()[view.dims().size() - 2]; }
-  const View::Dim &columns() const { return view.dims().back(); }
-  SmallVector<int64_t> batchSizes() const { return view.sizes(batch()); }
-  bool refine(ArrayRef<int64_t> sizes) {
-    return view.refineDims(0, view.dims().size() - 2, sizes);
-  }
-};
+using Operand = AttentionMatch::Operand;
 
 // Exporters multiply q and k by a float32 root of the scale.
 double exactScale(double scale, int64_t headDim) {
@@ -94,19 +46,16 @@ struct RaiseAttention : OpRewritePattern<nn::MatMulOp> {
       : OpRewritePattern(context), cache(cache) {}
 
   LogicalResult matchAndRewrite(nn::MatMulOp op,
-                                PatternRewriter &rewriter) const override;
+                                PatternRewriter &rewriter) const override {
+    AttentionMatch match(op, rewriter);
+    if (failed(match.find()))
+      return failure();
+    build(match, rewriter);
+    return success();
+  }
 
 private:
-  // How many of the factors are batch; the others are heads. Both readings are
-  // correct: the best moves no elements.
-  static unsigned chooseCut(const Operand &q, const Operand &k,
-                            const Operand &v, ArrayRef<int64_t> factors,
-                            ArrayRef<ArrayRef<int64_t>> shapes);
-  void build(nn::MatMulOp op, const Operand &q, const Operand &k,
-             const Operand &v, const std::optional<Operand> &sink,
-             const ScoresChain &scores, nn::DropoutOp dropout,
-             ArrayRef<int64_t> factors, unsigned cut, double scale,
-             PatternRewriter &rewriter) const;
+  void build(const AttentionMatch &match, PatternRewriter &rewriter) const;
 
   MaskCache &cache;
 };
@@ -121,155 +70,19 @@ struct MissSoftmax : OpRewritePattern<nn::SoftmaxOp> {
 
 } // namespace
 
-LogicalResult RaiseAttention::matchAndRewrite(nn::MatMulOp op,
-                                              PatternRewriter &rewriter) const {
-  SmallVector<Operation *> behind;
-  View probabilities = View::of(op.getLhs(), behindProbabilities, &behind);
-  auto softmax = probabilities.base().getDefiningOp<nn::SoftmaxOp>();
-  Value input = softmax ? softmax.getInput() : Value();
-  WithSink withSink;
-  if (!softmax) {
-    withSink = WithSink::of(probabilities.base());
-    softmax = withSink.softmax;
-    input = withSink.scores;
-  }
-  unsigned rank = softmax ? typeOf(input).getRank() : 0;
-  if (rank < 2)
-    return failure();
-  auto miss = [&](const auto &...why) {
-    return nearMiss(rewriter, op, "nn.attention", why...);
-  };
-  if (op.getTransposeLhs())
-    return miss("the product reads the probabilities of ", Value(softmax),
-                " transposed");
-  if (!hasOrderedBatch(probabilities, rank))
-    return miss("between ", Value(softmax),
-                " and the product stand views "
-                "that do more than divide or join the batch: ",
-                op.getLhs());
-  nn::DropoutOp dropout;
-  for (Operation *each : behind) {
-    auto found = dyn_cast<nn::DropoutOp>(each);
-    if (!found)
-      continue;
-    if (dropout || found.getSamplesFirst() || !found->hasOneUse())
-      return miss("what ", Value(found), " keeps is not drawn for ",
-                  Value(softmax), " and the product alone");
-    dropout = found;
-  }
-  ScoresChain scores;
-  if (!scores.walk(input))
-    return miss("the scores of ", Value(softmax),
-                " are no scale * (query key^T) + mask: of these, ",
-                scores.misfit, " is none");
-  nn::MatMulOp product = scores.product;
-  unsigned productRank = typeOf(product.getResult()).getRank();
-  View raw = View::identity(product.getResult());
-  for (Operation *view : llvm::reverse(scores.path))
-    if (!raw.apply(view))
-      return miss(view->getResult(0), " cuts the scores of ", Value(product));
-  if (!hasOrderedBatch(raw, productRank))
-    return miss("the views behind the scores of ", Value(product),
-                " do more than divide or join the batch");
-  for (const MaskTerm &term : scores.mask.terms)
-    if (!term.boolean && nn::needsGradient(term.view.base()))
-      return miss("the mask of ", term.view.base(),
-                  " is trained, and nn.attention's bias has no gradient");
-
-  double scale = scores.scale;
-  SmallVector<Operation *> passed;
-  Operand q{View::of(product.getLhs(), behindScaleOrCast, &passed)};
-  Operand k{View::of(product.getRhs(), behindScaleOrCast, &passed)};
-  Operand v{View::of(op.getRhs(), behindFloatCast)};
-  std::optional<Operand> sink;
-  if (withSink.sink)
-    sink = Operand{View::of(withSink.sink, behindFloatCast)};
-  for (Operation *scaling : passed)
-    scale *= scaleOf(scaling);
-  if (product.getTransposeLhs())
-    swapLastDims(q.view);
-  if (!product.getTransposeRhs())
-    swapLastDims(k.view);
-  if (op.getTransposeRhs())
-    swapLastDims(v.view);
-
-  // The factors of the batch that all agree on.
-  SmallVector<int64_t> factors;
-  auto agree = [&](ArrayRef<int64_t> sizes) {
-    auto refined = factors.empty() ? commonRefinement(sizes, sizes)
-                                   : commonRefinement(factors, sizes);
-    if (refined)
-      factors = *refined;
-    return refined.has_value();
-  };
-  auto resultShape = shapeOf(op.getResult());
-  if (!agree(resultShape.drop_back(2)) || !agree(shapeOf(input).drop_back(2)) ||
-      !agree(shapeOf(product.getResult()).drop_back(2)) ||
-      !agree(q.batchSizes()) || !agree(k.batchSizes()) ||
-      !agree(v.batchSizes()) || (sink && !agree(sink->batchSizes())))
-    return miss("query, key and value divide batch and heads in ways that have "
-                "no common one");
-  for (const MaskTerm &term : scores.mask.terms)
-    if (!agree(term.view.sizes(term.view.flat(0, term.view.dims().size() - 2))))
-      return miss("the mask of ", term.view.base(),
-                  " divides batch and heads as query, key and value do not");
-  if (!q.refine(factors) || !k.refine(factors) || !v.refine(factors))
-    return miss("query, key or value is broadcast in parts of a head");
-  for (MaskTerm &term : scores.mask.terms)
-    if (!term.view.refineDims(0, term.view.dims().size() - 2, factors))
-      return miss("the mask of ", term.view.base(),
-                  " is broadcast in parts of batch or heads");
-
-  unsigned cut = chooseCut(q, k, v, factors, {resultShape, shapeOf(input)});
-  if (sink && (!sink->refine(factors) ||
-               !sink->view.isAllBroadcast(sink->batch(0, cut)) ||
-               !sink->view.isAllBroadcast(sink->rows())))
-    return miss("the last score of ", Value(softmax),
-                " is not one of each head");
-  build(op, q, k, v, sink, scores, dropout, factors, cut, scale, rewriter);
-  return success();
-}
-
-unsigned RaiseAttention::chooseCut(const Operand &q, const Operand &k,
-                                   const Operand &v, ArrayRef<int64_t> factors,
-                                   ArrayRef<ArrayRef<int64_t>> shapes) {
-  unsigned preferred = factors.size();
-  for (ArrayRef<int64_t> shape : shapes) {
-    if (shape.size() < 4)
-      continue;
-    int64_t left = shape[0];
-    for (preferred = 0; left > 1; ++preferred)
-      left /= factors[preferred];
-    break;
-  }
-  unsigned best = 0, bestCost = ~0u;
-  for (unsigned cut = 0; cut <= factors.size(); ++cut) {
-    unsigned cost = cut != preferred;
-    for (const Operand *operand : {&q, &k, &v}) {
-      View::Dim heads = operand->batch(cut, factors.size());
-      while (!heads.empty() && operand->view.atom(heads.back()).broadcast)
-        heads.pop_back();
-      if (operand->view.needsTranspose({operand->batch(0, cut), operand->rows(),
-                                        heads, operand->columns()}))
-        cost += 2;
-    }
-    if (cost < bestCost)
-      best = cut, bestCost = cost;
-  }
-  return best;
-}
-
-void RaiseAttention::build(nn::MatMulOp op, const Operand &q, const Operand &k,
-                           const Operand &v, const std::optional<Operand> &sink,
-                           const ScoresChain &scores, nn::DropoutOp dropout,
-                           ArrayRef<int64_t> factors, unsigned cut,
-                           double scale, PatternRewriter &rewriter) const {
-  unsigned count = factors.size(), groups = count;
+void RaiseAttention::build(const AttentionMatch &match,
+                           PatternRewriter &rewriter) const {
+  nn::MatMulOp op = match.op;
+  nn::DropoutOp dropout = match.dropout;
+  const std::optional<Operand> &sink = match.sink;
+  ArrayRef<int64_t> factors = match.factors;
+  unsigned cut = match.cut, count = factors.size(), groups = count;
   // Trailing factors that repeat both keys and values are heads of one group.
   auto repeats = [&](const Operand &operand, unsigned i) {
     return operand.view.atom(operand.batch()[i]).broadcast;
   };
-  while (groups > cut && repeats(k, groups - 1) && repeats(v, groups - 1))
+  while (groups > cut && repeats(match.k, groups - 1) &&
+         repeats(match.v, groups - 1))
     --groups;
   Location location = op.getLoc();
   Type element = typeOf(op.getResult()).getElementType();
@@ -284,13 +97,14 @@ void RaiseAttention::build(nn::MatMulOp op, const Operand &q, const Operand &k,
                : nn::CastOp::create(rewriter, location, type, value)
                      .getResult();
   };
-  Value query = emit(q, count), key = emit(k, groups), value = emit(v, groups);
+  Value query = emit(match.q, count), key = emit(match.k, groups),
+        value = emit(match.v, groups);
   ArrayRef<int64_t> queryShape = shapeOf(query);
   ScoreDims dims{llvm::to_vector(factors.take_front(cut)),
                  llvm::to_vector(factors.drop_front(cut)), queryShape[1],
                  shapeOf(key)[1]};
-  MaskOperands mask =
-      emitMask(rewriter, location, scores.mask.terms, dims, element, cache);
+  MaskOperands mask = emitMask(rewriter, location, match.scores.mask.terms,
+                               dims, element, cache);
   Value sinks;
   if (sink) {
     sinks = sink->view.emit(rewriter, location, {sink->batch(cut, count)});
@@ -307,8 +121,8 @@ void RaiseAttention::build(nn::MatMulOp op, const Operand &q, const Operand &k,
                        mask.bias,
                        mask.keyMask,
                        sinks,
-                       exactScale(scale, queryShape[3]),
-                       scores.softcap,
+                       exactScale(match.scale, queryShape[3]),
+                       match.scores.softcap,
                        mask.window,
                        {},
                        {}};
@@ -322,7 +136,7 @@ void RaiseAttention::build(nn::MatMulOp op, const Operand &q, const Operand &k,
   if (auto note = remarkRaised(location))
     note << "raised to nn.attention, heads: " + std::to_string(queryShape[2]) +
                 windowText(mask.window) +
-                numberText(", scores capped at ", scores.softcap) +
+                numberText(", scores capped at ", match.scores.softcap) +
                 (dropout ? numberText(", probabilities dropped at ",
                                       dropout.getRate()->convertToDouble()) +
                                " by " + described(dropout.getResult())
