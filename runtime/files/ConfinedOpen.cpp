@@ -3,6 +3,8 @@
 
 #include "runtime/base/Error.h"
 
+#include <algorithm>
+#include <cerrno>
 #include <fcntl.h>
 #include <filesystem>
 #include <iterator>
@@ -12,10 +14,7 @@
 namespace shardc::runtime {
 
 namespace fs = std::filesystem;
-
-[[noreturn]] static void failLeaves(const fs::path &relative) {
-  fail("external data '", relative.string(), "' leaves the model's folder");
-}
+using Outcome = ConfinedFile::Outcome;
 
 /// Opens `relative` below `folder`, one component at a time, none of them a
 /// link: the kernel's RESOLVE_BENEATH does the same, where it exists. None,
@@ -23,20 +22,16 @@ namespace fs = std::filesystem;
 static Descriptor openBeneath(const std::string &folder,
                               const fs::path &relative) {
   Descriptor at(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!at)
-    failErrno("cannot open ", folder);
-  for (auto part = relative.begin(); part != relative.end(); ++part) {
+  for (auto part = relative.begin(); at && part != relative.end(); ++part) {
     bool last = std::next(part) == relative.end();
-    if (*part == "..")
-      failLeaves(relative);
     if ((part->empty() || *part == ".") && !last)
       continue;
     int flags =
         O_RDONLY | O_NOFOLLOW | O_CLOEXEC | (last ? O_NONBLOCK : O_DIRECTORY);
     Descriptor next(openat(at.get(), part->c_str(), flags));
-    if (!next)
-      return next;
+    int failure = errno; // which closing `at` may change
     at = std::move(next);
+    errno = failure;
   }
   return at;
 }
@@ -58,40 +53,61 @@ static std::vector<fs::path> allowedFolders(const std::string &owner) {
   return folders;
 }
 
+/// `failed` with errno, where there is no file.
+static ConfinedFile opened(Descriptor file) {
+  if (!file)
+    return {Outcome::failed, {}, {}, errno};
+  return {Outcome::opened, std::move(file), {}};
+}
+
 /// The file behind the links of `relative`. What they lead to is opened without
 /// any link: nobody can put one in its way meanwhile.
-static Descriptor openBehindLinks(const std::string &owner,
-                                  const fs::path &relative) {
-  fs::path folder = folderOf(owner);
-  for (const fs::path &part : relative)
-    if (part == "..")
-      failLeaves(relative);
+static ConfinedFile openBehindLinks(const std::string &owner,
+                                    const fs::path &relative) {
   std::error_code error;
-  fs::path target = fs::canonical(folder / relative, error);
+  fs::path target = fs::canonical(folderOf(owner) / relative, error);
   if (error)
-    fail("cannot open ", (folder / relative).string(), ": ", error.message());
+    return {Outcome::failed, {}, {}, error.value()};
   for (const fs::path &allowed : allowedFolders(owner)) {
     fs::path below = target.lexically_relative(allowed);
     if (!below.empty() && *below.begin() != "..")
-      return openBeneath(allowed, below);
+      return opened(openBeneath(allowed, below));
   }
-  fail("external data '", relative.string(),
-       "' leads through a symbolic link to ", target.string(),
-       ", outside of the model's folder ", folder.string(), "; copy it there");
+  return {Outcome::linkOutside, {}, target.string()};
+}
+
+ConfinedFile openBeside(const std::string &owner, const std::string &relative) {
+  fs::path path = relative;
+  // The system would read a path up to its first zero.
+  if (path.empty() || path.is_absolute() ||
+      relative.find('\0') != std::string::npos ||
+      std::find(path.begin(), path.end(), "..") != path.end())
+    return {Outcome::outside, {}, {}};
+  ConfinedFile direct = opened(openBeneath(folderOf(owner), path));
+  if (direct.error == ELOOP || direct.error == ENOTDIR)
+    return openBehindLinks(owner, path);
+  return direct;
 }
 
 Descriptor openConfined(const std::string &owner, const std::string &relative) {
   std::string folder = folderOf(owner), name = folder + "/" + relative;
-  if (relative.empty() || relative.front() == '/')
+  ConfinedFile found = openBeside(owner, relative);
+  switch (found.outcome) {
+  case Outcome::opened:
+    found.file.regularSize(name);
+    return std::move(found.file);
+  case Outcome::outside:
     fail("external data '", relative,
          "' is not a path inside the model's folder");
-  Descriptor file = openBeneath(folder, relative);
-  if (!file && (errno == ELOOP || errno == ENOTDIR))
-    file = openBehindLinks(owner, relative);
-  if (!file)
-    failErrno("cannot open ", name);
-  file.regularSize(name);
-  return file;
+  case Outcome::linkOutside:
+    fail("external data '", relative, "' leads through a symbolic link to ",
+         found.target, ", outside of the model's folder ", folder,
+         "; copy it there");
+  case Outcome::failed:
+    break;
+  }
+  errno = found.error;
+  failErrno("cannot open ", name);
 }
 
 std::string folderOf(const std::string &path) {

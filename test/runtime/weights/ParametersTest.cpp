@@ -144,14 +144,11 @@ TEST_F(Parameters, MayNotLieOutsideTheModelsFolder) {
     plan.mutable_parameters(0)->mutable_source()->set_file(file);
     return errorOfRecorded();
   };
-  EXPECT_EQ(errorOfFile("../x.data").substr(0, 60),
-            "external data '../x.data' leaves the model's folder (paramet");
-  EXPECT_EQ(errorOfFile("a/../../x").find("leaves the model's folder") ==
-                std::string::npos,
-            true); // "a" is not there
+  for (const char *outside : {"../x.data", "a/../../x", "a/.."})
+    EXPECT_NE(errorOfFile(outside).find("is not a path inside"),
+              std::string::npos)
+        << outside;
   std::filesystem::create_directory(folder / "a");
-  EXPECT_NE(errorOfFile("a/../../x").find("leaves the model's folder"),
-            std::string::npos);
   EXPECT_NE(errorOfFile("/etc/passwd").find("is not a path inside"),
             std::string::npos);
   std::filesystem::create_symlink("/etc/hostname", folder / "link");
