@@ -1,5 +1,5 @@
 # OpenBLAS has a table of kernels for each of 20 processors, 1 to 1.5 MB apiece: those of all of BLAS and LAPACK, in four types. A trainer
-# chooses among six processors and multiplies real matrices (runtime/cpu/Gemm.cpp). Under the other processors' names stands Nehalem's
+# chooses among six processors and multiplies real matrices (runtime/cpu/products/Gemm.cpp). Under the other processors' names stands Nehalem's
 # table, and under the names of kernels that no such product calls stands shardcOpenBlasLeftOut: what they name is not linked.
 set(SHARDC_OPENBLAS_CORES NEHALEM SANDYBRIDGE HASWELL ZEN SKYLAKEX COOPERLAKE)
 # Of vectors as well: later versions multiply a matrix and a vector by these.

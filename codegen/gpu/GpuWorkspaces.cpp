@@ -1,9 +1,9 @@
 // The sizes that GpuWorkspaces.h describes are computed here.
 #include "codegen/gpu/GpuWorkspaces.h"
 
-#include "runtime/cuda/CudnnShapes.h"
 #include "runtime/cuda/LossWorkspace.h"
-#include "runtime/cuda/ScoresInMemory.h"
+#include "runtime/cuda/attention/CudnnShapes.h"
+#include "runtime/cuda/attention/ScoresInMemory.h"
 #include "runtime/cuda/kernels/CrossEntropyParameters.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -33,7 +33,7 @@ static int64_t samplesOf(const step::AttentionSizes &sizes) {
 }
 
 /// What the device keeps beside cuDNN's own, for so many rows of scores
-/// (runtime/cuda/CudnnSteps.h).
+/// (runtime/cuda/attention/CudnnSteps.h).
 static int64_t besideScores(const step::AttentionSizes &sizes, int64_t rows) {
   int64_t bytes = aligned(rows * 4);
   if (sizes.addends)

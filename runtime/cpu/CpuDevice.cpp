@@ -3,9 +3,9 @@
 
 #include "runtime/base/Error.h"
 #include "runtime/comm/RankNote.h"
-#include "runtime/cpu/Bind.h"
-#include "runtime/cpu/Gemm.h"
 #include "runtime/cpu/Reductions.h"
+#include "runtime/cpu/bind/Bind.h"
+#include "runtime/cpu/products/Gemm.h"
 
 #include <algorithm>
 #include <chrono>

@@ -5,8 +5,8 @@
 #include "runtime/base/PlanNumbers.h"
 #include "runtime/base/ThreadPool.h"
 #include "runtime/cpu/CpuDevice.h"
-#include "runtime/cpu/Gemm.h"
 #include "runtime/cpu/Processor.h"
+#include "runtime/cpu/products/Gemm.h"
 
 #include <chrono>
 #include <unistd.h>

@@ -6,10 +6,10 @@
 #include "runtime/base/Tensor.h"
 #include "runtime/comm/RankNote.h"
 #include "runtime/cuda/CudaProgram.h"
-#include "runtime/cuda/CudnnAttention.h"
 #include "runtime/cuda/Faults.h"
-#include "runtime/cuda/NcclGroups.h"
 #include "runtime/cuda/OwnKernels.h"
+#include "runtime/cuda/attention/CudnnAttention.h"
+#include "runtime/cuda/collectives/NcclGroups.h"
 #include "runtime/cuda/kernels/Parameters.h"
 
 #include <algorithm>
@@ -27,10 +27,6 @@ static constexpr std::chrono::seconds hearingTime{2};
 static constexpr int64_t pageBytes = 4096;
 static int64_t pages(int64_t bytes) {
   return (bytes + pageBytes - 1) / pageBytes * pageBytes;
-}
-
-static CUdeviceptr addressOf(const std::byte *memory) {
-  return reinterpret_cast<CUdeviceptr>(memory);
 }
 
 CudaDevice::CudaDevice(const plan::Plan &plan, const Libraries &libraries,

@@ -7,7 +7,7 @@
 #include "runtime/cuda/Context.h"
 #include "runtime/cuda/HostTransfers.h"
 #include "runtime/cuda/Images.h"
-#include "runtime/cuda/Products.h"
+#include "runtime/cuda/products/Products.h"
 #include "runtime/device/Device.h"
 #include "runtime/device/Platform.h"
 
@@ -26,6 +26,11 @@ class Faults;
 class NcclGroups;
 struct NcclMemory;
 class TuneFile;
+
+/// The driver's name of memory on a device.
+inline CUdeviceptr addressOf(const std::byte *memory) {
+  return reinterpret_cast<CUdeviceptr>(memory);
+}
 
 /// Blocks of threads, in one dimension, and the bytes of shared memory that a
 /// launch adds to a kernel's own.

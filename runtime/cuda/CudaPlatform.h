@@ -3,7 +3,7 @@
 #define SHARDC_RUNTIME_CUDA_CUDAPLATFORM_H
 
 #include "runtime/cuda/Images.h"
-#include "runtime/cuda/TuneFile.h"
+#include "runtime/cuda/products/TuneFile.h"
 #include "runtime/device/Platform.h"
 
 #include <memory>

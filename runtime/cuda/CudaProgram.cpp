@@ -3,7 +3,7 @@
 
 #include "runtime/base/Error.h"
 #include "runtime/cuda/Faults.h"
-#include "runtime/cuda/NcclGroups.h"
+#include "runtime/cuda/collectives/NcclGroups.h"
 #include "runtime/cuda/kernels/Parameters.h"
 
 #include <algorithm>

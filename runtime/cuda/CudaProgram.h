@@ -2,7 +2,7 @@
 #ifndef SHARDC_RUNTIME_CUDA_CUDAPROGRAM_H
 #define SHARDC_RUNTIME_CUDA_CUDAPROGRAM_H
 
-#include "runtime/cuda/Bind.h"
+#include "runtime/cuda/bind/Bind.h"
 
 #include <map>
 #include <set>

@@ -9,10 +9,6 @@
 
 namespace shardc::runtime::cuda {
 
-static CUdeviceptr addressOf(const std::byte *memory) {
-  return reinterpret_cast<CUdeviceptr>(memory);
-}
-
 HostTransfers::~HostTransfers() {
   const Driver &driver = device.context.driver;
   // After an error all of these fail: the process ends soon.

@@ -1,6 +1,6 @@
 // The optimizers: their names, their states, and the numbers that a run gives
 // them. Compiler and runtime read this one table; the formulas are loops of
-// runtime/simd/Kernels.cpp, which runtime/cpu/Optimizer.cpp calls.
+// runtime/simd/Kernels.cpp, which runtime/cpu/optimizer/Optimizer.cpp calls.
 //
 // This header includes nothing but the standard library, since the compiler
 // includes it.

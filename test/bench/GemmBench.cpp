@@ -6,8 +6,8 @@
 // in GFLOP/s.
 #include "runtime/base/Memory.h"
 #include "runtime/base/ThreadPool.h"
-#include "runtime/cpu/Gemm.h"
-#include "runtime/cpu/HalfGemm.h"
+#include "runtime/cpu/products/Gemm.h"
+#include "runtime/cpu/products/HalfGemm.h"
 #include "test/bench/PeakRate.h"
 
 #include <algorithm>

@@ -6,8 +6,8 @@
 // read first.
 #include "runtime/base/Memory.h"
 #include "runtime/base/ThreadPool.h"
-#include "runtime/cpu/GradientNorm.h"
-#include "runtime/cpu/Optimizer.h"
+#include "runtime/cpu/optimizer/GradientNorm.h"
+#include "runtime/cpu/optimizer/Optimizer.h"
 #include "test/bench/Bench.h"
 
 #if defined(__x86_64__)

@@ -1,6 +1,6 @@
 // The PTX of attention's kernels, as entries launch them, beside plain loops in
 // float64.
-#include "runtime/cuda/AttentionLaunches.h"
+#include "runtime/cuda/attention/AttentionLaunches.h"
 #include "test/emulated-cuda/AttentionProblem.h"
 #include "test/emulated-cuda/RunAttention.h"
 

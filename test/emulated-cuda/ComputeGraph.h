@@ -2,7 +2,7 @@
 #ifndef SHARDC_TEST_EMULATEDCUDA_COMPUTEGRAPH_H
 #define SHARDC_TEST_EMULATEDCUDA_COMPUTEGRAPH_H
 
-#include "runtime/cuda/TensorGraph.h"
+#include "runtime/cuda/attention/TensorGraph.h"
 
 namespace shardc::test {
 

@@ -1,7 +1,7 @@
 // What cuDNN is asked for is attention: its graphs, computed step by step, and
 // the PTX of the kernels around them, beside plain loops in float64.
-#include "runtime/cuda/AttentionLaunches.h"
-#include "runtime/cuda/CudnnChoice.h"
+#include "runtime/cuda/attention/AttentionLaunches.h"
+#include "runtime/cuda/attention/CudnnChoice.h"
 #include "test/emulated-cuda/AttentionProblem.h"
 #include "test/emulated-cuda/ComputeGraph.h"
 #include "test/emulated-cuda/RunAttention.h"

@@ -1,7 +1,7 @@
 // Reads and sums at positions known at run time, and running sums, beside the
 // processor's: equal bytes.
 #include "RunMoves.h"
-#include "runtime/cpu/Indexing.h"
+#include "runtime/cpu/moves/Indexing.h"
 
 #include <gtest/gtest.h>
 #include <random>

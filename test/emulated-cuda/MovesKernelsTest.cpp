@@ -2,7 +2,7 @@
 // and behind elements.
 #include "RunMoves.h"
 #include "runtime/base/Error.h"
-#include "runtime/cpu/Indexing.h"
+#include "runtime/cpu/moves/Indexing.h"
 #include "runtime/cuda/kernels/Divisor.h"
 
 #include <algorithm>

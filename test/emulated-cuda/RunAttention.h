@@ -2,8 +2,8 @@
 #ifndef SHARDC_TEST_EMULATEDCUDA_RUNATTENTION_H
 #define SHARDC_TEST_EMULATEDCUDA_RUNATTENTION_H
 
-#include "runtime/cuda/AttentionLaunches.h"
 #include "runtime/cuda/OwnKernels.h"
+#include "runtime/cuda/attention/AttentionLaunches.h"
 #include "test/emulated-cuda/ptx/Blocks.h"
 #include "test/emulated-cuda/ptx/Loader.h"
 #include "test/emulated-cuda/ptx/Ptx.h"

@@ -4,7 +4,7 @@
 #define SHARDC_TEST_EMULATEDCUDA_RUNMOVES_H
 
 #include "runtime/base/ThreadPool.h"
-#include "runtime/cuda/Moves.h"
+#include "runtime/cuda/moves/Moves.h"
 
 #include <functional>
 #include <set>

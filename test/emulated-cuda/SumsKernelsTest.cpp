@@ -4,7 +4,7 @@
 #include "runtime/base/ExactSum.h"
 #include "runtime/base/ThreadPool.h"
 #include "runtime/comm/RankOrderSum.h"
-#include "runtime/cpu/Optimizer.h"
+#include "runtime/cpu/optimizer/Optimizer.h"
 #include "runtime/cuda/kernels/SumsParameters.h"
 
 #include <array>

@@ -9,7 +9,7 @@
 #include "codegen/gpu/GpuWorkspaces.h"
 #include "runtime/TrainerFile.h"
 #include "runtime/base/Error.h"
-#include "runtime/cuda/CudnnChoice.h"
+#include "runtime/cuda/attention/CudnnChoice.h"
 #include "test/emulated-cuda/cudnn/RecordedEntries.h"
 
 #include <cstdio>

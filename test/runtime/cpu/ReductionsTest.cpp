@@ -1,7 +1,7 @@
 // Programs in which norms are added up as gradients come out of a reduction.
 #include "runtime/cpu/Reductions.h"
 #include "runtime/cpu/CpuDevice.h"
-#include "runtime/cpu/GradientNorm.h"
+#include "runtime/cpu/optimizer/GradientNorm.h"
 #include "test/runtime/TestTensor.h"
 #include "test/runtime/launch/RanksAsThreads.h"
 

@@ -4,7 +4,7 @@
 #define SHARDC_TEST_RUNTIME_DEVICE_GUARDEDPROGRAM_H
 
 #include "runtime/base/Error.h"
-#include "runtime/cpu/Bind.h"
+#include "runtime/cpu/bind/Bind.h"
 #include "test/runtime/device/GuardedDevice.h"
 
 #include <deque>

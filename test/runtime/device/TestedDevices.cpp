@@ -2,11 +2,11 @@
 // where there are any.
 #include "test/runtime/device/TestedDevices.h"
 
-#include "runtime/cpu/Attention.h"
 #include "runtime/cpu/CpuDevice.h"
-#include "runtime/cpu/CrossEntropy.h"
-#include "runtime/cpu/HalfGemm.h"
 #include "runtime/cpu/HalfRows.h"
+#include "runtime/cpu/attention/Attention.h"
+#include "runtime/cpu/loss/CrossEntropy.h"
+#include "runtime/cpu/products/HalfGemm.h"
 #include "test/runtime/device/CudaDevices.h"
 #include "test/runtime/device/GuardedDevice.h"
 
