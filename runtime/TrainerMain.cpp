@@ -156,6 +156,7 @@ RunSettings agreeOn(const Start &start, const RunInputs &inputs) {
                            inputs.samples, start.world, inputs.manifest());
   if (inputs.resumed.checkpoint)
     settings.banner.goesOnFrom = inputs.resumed.checkpoint->where();
+  settings.banner.beginsData = inputs.met.isNew;
   Facts facts = start.self.checksums();
   facts.emplace_back("the compiler", plan.compiler());
   facts.emplace_back("what it runs on", plan.target().name());
@@ -251,6 +252,8 @@ void lead(const Start &start, const RunInputs &inputs, Run &run) {
       !flags.empty())
     printWarning("the run that was saved was given " + flags +
                  ", and this one is not: it goes on without");
+  if (goesOn && !inputs.met.warning.empty())
+    printWarning(inputs.met.warning);
   for (const std::string &warning : inputs.resumed.warnings)
     printWarning(warning + "; an older checkpoint is taken");
   print(printableLines(bannerText(run.plan, run.settings)) + "\n");

@@ -24,6 +24,8 @@ std::string Manifest::text() const {
   json["epoch"] = progress.cursor.epoch;
   json["position"] = progress.cursor.position;
   json["global_batch"] = progress.globalBatch;
+  if (progress.otherSteps)
+    json["other_steps"] = progress.otherSteps;
   json["loss_scaler"] = {{"scale", progress.lossScale},
                          {"finite_steps", progress.finiteSteps},
                          {"hysteresis_left", progress.hysteresisLeft},
@@ -44,6 +46,8 @@ std::string Manifest::text() const {
   for (const MixturePart &part : mixture)
     json["mixture"].push_back(
         {{"samples", part.samples}, {"weight", part.weight}});
+  if (!data.empty())
+    json["data"] = data;
   json["mesh"] = mesh;
   json["strategy"] = strategy;
   json["precision"] = precision;
@@ -105,6 +109,8 @@ Manifest Manifest::parse(const std::string &text, const std::string &path) {
     readWhole(json.at("epoch"), progress.cursor.epoch);
     readWhole(json.at("position"), progress.cursor.position);
     readWhole(json.at("global_batch"), progress.globalBatch);
+    if (auto steps = json.find("other_steps"); steps != json.end())
+      readWhole(*steps, progress.otherSteps);
     const Json &scaler = json.at("loss_scaler");
     scaler.at("scale").get_to(progress.lossScale);
     readWhole(scaler.at("finite_steps"), progress.finiteSteps);
@@ -130,6 +136,8 @@ Manifest Manifest::parse(const std::string &text, const std::string &path) {
       for (const Json &part : *mixture)
         manifest.mixture.push_back({wholeNumber<int64_t>(part.at("samples")),
                                     part.at("weight").get<double>()});
+    if (auto data = json.find("data"); data != json.end())
+      data->get_to(manifest.data);
     json.at("mesh").get_to(manifest.mesh);
     json.at("strategy").get_to(manifest.strategy);
     json.at("precision").get_to(manifest.precision);

@@ -36,7 +36,10 @@ struct Progress {
   int64_t step = 0;    // steps that are done
   int64_t updates = 0; // of them, those that were not skipped
   Cursor cursor;       // behind them
-  int64_t globalBatch = 0;
+  int64_t globalBatch = 0; // of this data; 0: none yet
+  /// Steps beside those of the epochs that the cursor counts: of other data
+  /// that came before, or of batches of another size.
+  int64_t otherSteps = 0;
   // Of the loss scaler.
   double lossScale = 1;
   int64_t finiteSteps = 0, hysteresisLeft = 0, skippedSteps = 0;
@@ -56,6 +59,8 @@ struct Manifest {
   int64_t samples = 0;
   OrderSettings order;
   std::vector<MixturePart> mixture; // empty: none
+  /// Which data it is: data/Fingerprint.h, by the name of the input.
+  std::map<std::string, std::string> data;
   /// For people, and for errors: how it was compiled and called.
   std::string mesh, strategy, precision, optimizer, model;
   uint64_t modelHash = 0;

@@ -60,6 +60,9 @@ void declareCheckpoints(FlagTable &flags, Options &options) {
                options.resume = text;
              })
       .isLocal = true;
+  flags.toggle("--new-data", options.newData,
+               "with --resume: --data may be other data than the checkpoint's, "
+               "or in another order; it is begun at its first sample then");
   flags.value("--time-limit", "N[smh]",
               "save and stop after so many seconds, minutes (Nm) or hours (Nh)",
               [&](const std::string &name, const std::string &text) {

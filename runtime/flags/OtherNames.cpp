@@ -38,6 +38,7 @@ constexpr Known table[] = {
      "checkpoint-every save-steps save-interval save-every"},
     {Side::Trainer, "--checkpoint-keep", "checkpoint-keep save-total-limit"},
     {Side::Trainer, "--resume", "resume resume-from-checkpoint load"},
+    {Side::Trainer, "--new-data", "new-data ignore-data-skip"},
     {Side::Trainer, "--export-best", "export-best load-best-model-at-end"},
     {Side::Trainer, "--eval-every",
      "eval-every eval-steps eval-interval val-check-interval"},

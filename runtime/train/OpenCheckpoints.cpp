@@ -6,6 +6,7 @@
 #include "runtime/base/Text.h"
 #include "runtime/base/ThreadPool.h"
 #include "runtime/checkpoint/FrozenHashes.h"
+#include "runtime/data/Fingerprint.h"
 #include "runtime/metrics/Print.h"
 #include "runtime/train/Report.h"
 
@@ -27,6 +28,10 @@ Manifest manifestOf(const Options &options, const plan::Plan &plan,
     manifest.mixture = data.mixture()->made();
   else if (!samples && resumed)
     manifest.mixture = resumed->manifest().mixture;
+  if (samples)
+    manifest.data = fingerprintsOf(data);
+  else if (resumed)
+    manifest.data = resumed->manifest().data;
   manifest.mesh = meshText(plan.mesh());
   manifest.strategy = plan.mesh().strategy();
   manifest.precision = precisionText(plan.precision());

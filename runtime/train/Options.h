@@ -146,6 +146,7 @@ struct Options {
   bool checkpointSync = false; // the run waits for each
   /// auto, none, or a path.
   std::optional<std::string> resume;
+  bool newData = false;
   std::optional<double> timeLimit; // seconds
 
   double clip = 0; // 0: off

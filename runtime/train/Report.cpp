@@ -165,7 +165,10 @@ std::string bannerText(const plan::Plan &plan, const RunSettings &settings) {
       settings.banner.goesOnFrom.empty()
           ? "\ninitial values " + settings.initialValues
           : concat("\ngoes on behind step ", settings.start.step, ", from ",
-                   settings.banner.goesOnFrom),
+                   settings.banner.goesOnFrom,
+                   settings.banner.beginsData
+                       ? ", with new data, at its first sample"
+                       : ""),
       "\nloss: ", lossText(plan.loss(), settings.lossNorm), "\n",
       lossScaleText(settings.lossScaling),
       settings.dropoutRates.empty()

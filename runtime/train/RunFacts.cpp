@@ -1,33 +1,16 @@
 // Values that people recognise, where there are such.
 #include "runtime/train/RunFacts.h"
 
-#include "runtime/base/Hash.h"
 #include "runtime/base/Text.h"
-
-#include <filesystem>
-#include <fstream>
+#include "runtime/data/Fingerprint.h"
 
 namespace shardc::runtime {
-
-static constexpr size_t hashedBytes = 64 << 10;
-
-/// What can be seen of a file at once.
-static std::string contentText(const std::string &path) {
-  std::error_code error;
-  uintmax_t size = std::filesystem::file_size(path, error);
-  std::ifstream file(path, std::ios::binary);
-  std::string begin(hashedBytes, '\0');
-  file.read(begin.data(), std::streamsize(begin.size()));
-  begin.resize(size_t(file.gcount()));
-  return concat(error ? 0 : size, " bytes that begin with ",
-                hashText(hashOf(begin.data(), begin.size())));
-}
 
 static void addData(const char *flag, const Dataset &data, Facts &facts) {
   facts.emplace_back(concat("the samples of ", flag),
                      std::to_string(data.samples()));
   for (const NamedFile &file : data.files())
-    facts.emplace_back(concat(flag, " ", file.name), contentText(file.path));
+    facts.emplace_back(concat(flag, " ", file.name), fingerprintOf(file.path));
 }
 
 Facts factsOf(const Options &options, const RunSettings &settings,

@@ -9,8 +9,8 @@
 
 namespace shardc::runtime {
 
-/// The flags that change numbers, the samples (of files their sizes, and hashes
-/// of their first 64 KiB: paths may differ), and where the run goes on.
+/// The flags that change numbers, the samples (of files their
+/// fingerprints: paths may differ), and where the run goes on.
 /// `evalData` may be null.
 Facts factsOf(const Options &options, const RunSettings &settings,
               const Dataset &data, const Dataset *evalData);

@@ -46,7 +46,9 @@ RunInputs::RunInputs(const World &world, const Options &options,
     checkWeightsAreRead(options, plan, *resumed.checkpoint);
     // What torch wrote says nothing of samples.
     if (samples && manifest()->samples)
-      checkMixture(data, *manifest());
+      met = ResumedData::of(options, data, *manifest());
+    if (met.isNew)
+      begun = withNewData(*manifest(), options, data);
   }
   values = openInitialValues(options, plan, embedded, resumed.checkpoint.get());
 }

@@ -9,6 +9,7 @@
 #include "runtime/launch/World.h"
 #include "runtime/train/InitialValues.h"
 #include "runtime/train/Options.h"
+#include "runtime/train/ResumedData.h"
 
 #include <cstdint>
 #include <memory>
@@ -26,6 +27,8 @@ struct RunInputs {
   const Dataset *evaluated() const { return evalData ? &*evalData : nullptr; }
   /// Null: the run begins anew.
   const Manifest *manifest() const {
+    if (begun)
+      return &*begun;
     return resumed.checkpoint ? &resumed.checkpoint->manifest() : nullptr;
   }
   /// Those of the checkpoint included.
@@ -36,10 +39,12 @@ struct RunInputs {
   std::optional<Dataset> evalData;
   std::unique_ptr<FolderLock> lock; // see lockCheckpoints()
   Resumed resumed;
+  ResumedData met; // how --data meets the checkpoint
   InitialValues values;
 
 private:
   std::unique_ptr<ParameterSource> goneOnFrom;
+  std::optional<Manifest> begun; // where the data is new
 };
 
 } // namespace shardc::runtime

@@ -109,51 +109,6 @@ static Schedule resolveSchedule(const Options &options, int64_t steps) {
   return schedule;
 }
 
-/// Throws unless the run takes its samples in the order of the one that was
-/// saved.
-static void checkOrder(const Options &options, int64_t samples,
-                       const Manifest &resumed) {
-  auto order = [](const OrderSettings &settings) {
-    if (!settings.shuffle)
-      return std::string("no --shuffle");
-    return concat(settings.sampler == Sampler::Torch ? "--sampler torch"
-                                                     : "--shuffle",
-                  settings.padsLast ? " --last-batch pad" : "", " --seed ",
-                  settings.seed);
-  };
-  if (samples != resumed.samples)
-    fail("--data has ", samples, " samples, and the run that was saved had ",
-         resumed.samples);
-  if (order(options.order) != order(resumed.order))
-    fail("the run that was saved took its samples with ", order(resumed.order),
-         ", and this one with ", order(options.order));
-}
-
-void checkMixture(const Dataset &data, const Manifest &resumed) {
-  std::vector<MixturePart> now, before = resumed.mixture;
-  if (data.mixture())
-    now = data.mixture()->made();
-  if (now.empty() && before.empty())
-    return;
-  if (!now.empty() && !before.empty()) {
-    std::vector<int64_t> sizes;
-    std::vector<double> weights;
-    for (const MixturePart &part : before) {
-      sizes.push_back(part.samples);
-      weights.push_back(part.weight);
-    }
-    if (Mixture("--data", sizes, weights) == *data.mixture())
-      return;
-  }
-  auto text = [](const std::vector<MixturePart> &parts) {
-    return parts.empty() ? "no mixture" : "a mixture of " + mixtureText(parts);
-  };
-  fail("the run that was saved took its samples from ", text(before),
-       ", and this one from ", text(now),
-       "; give --data the parts and weights that it had, or take the "
-       "parameters alone with --weights");
-}
-
 int threadsPerRank(const Options &options, const DeviceTraits &device,
                    const World &world) {
   return static_cast<int>(std::min<int64_t>(
@@ -214,38 +169,49 @@ static void resolveDraws(RunSettings &settings, const Options &options,
          ", and this one with --seed ", options.seed);
 }
 
+/// The steps up to `start` that whole epochs of this batch do not have, where
+/// other batches, or other data, came before.
+static int64_t otherSteps(const Progress &start, const SampleOrder &order) {
+  int64_t epochs = start.cursor.epoch + 1, whole;
+  if (__builtin_mul_overflow(epochs, order.stepsUntil(1, {}), &whole))
+    fail("the run that was saved has had ", start.cursor.epoch,
+         " epochs, which are too many");
+  return start.step + order.stepsUntil(epochs, start.cursor) - whole;
+}
+
 /// Where the run begins, and behind which step it ends.
 static void resolveSteps(RunSettings &settings, const Options &options,
                          const Manifest *resumed) {
   SampleOrder order(settings.samples, settings.globalBatch, options.order);
-  if (options.steps)
-    settings.steps = *options.steps;
-  else if (__builtin_mul_overflow(order.stepsUntil(1, {}),
-                                  options.epochs.value_or(1), &settings.steps))
-    fail("--epochs ", *options.epochs, " are too many");
-
+  Progress &start = settings.start;
   // A checkpoint of torch's does not say which samples were taken: as many as
   // this run would have.
   if (resumed && !resumed->samples) {
-    settings.start.cursor = order.after(settings.start.step);
-    settings.start.globalBatch = settings.globalBatch;
-    settings.start.lossScale = settings.lossScaling.initial;
-    settings.start.hysteresisLeft = settings.lossScaling.hysteresis;
+    start.cursor = order.after(start.step);
+    start.globalBatch = settings.globalBatch;
+    start.lossScale = settings.lossScaling.initial;
+    start.hysteresisLeft = settings.lossScaling.hysteresis;
   }
-  // With batches of another size, whole epochs end after other steps.
-  if (resumed && !options.steps &&
-      settings.start.globalBatch != settings.globalBatch) {
-    int64_t left =
-        order.stepsUntil(options.epochs.value_or(1), resumed->progress.cursor);
-    if (__builtin_add_overflow(resumed->progress.step, left, &settings.steps))
-      fail("--epochs ", *options.epochs, " are too many");
-  }
-  settings.start.globalBatch = settings.globalBatch;
+  bool isOther = resumed && start.globalBatch != settings.globalBatch;
+  if (isOther)
+    start.otherSteps = otherSteps(start, order);
+
+  int64_t epochs = options.epochs.value_or(1);
+  if (options.steps)
+    settings.steps = *options.steps;
+  else if (isOther && epochs <= start.cursor.epoch)
+    settings.steps = start.step;
+  else if (__builtin_mul_overflow(order.stepsUntil(1, {}), epochs,
+                                  &settings.steps) ||
+           __builtin_add_overflow(settings.steps, start.otherSteps,
+                                  &settings.steps))
+    fail("--epochs ", epochs, " are too many");
+  start.globalBatch = settings.globalBatch;
   // Without any it evaluates, predicts and exports.
-  if (settings.steps > 0 && settings.steps < settings.start.step)
+  if (settings.steps > 0 && settings.steps < start.step)
     fail(options.steps ? "--steps" : "--epochs", " ends this run after step ",
          settings.steps, ", counted from the first step of all, and the ",
-         "checkpoint that it goes on from is of step ", settings.start.step,
+         "checkpoint that it goes on from is of step ", start.step,
          "; give more, or begin with --weights CHECKPOINT");
 }
 
@@ -273,8 +239,6 @@ RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
   RunSettings settings;
   if (resumed)
     settings.start = resumed->progress;
-  if (samples && resumed && resumed->samples)
-    checkOrder(options, *samples, *resumed);
   resolveBatch(settings, options, plan, samples, resumed);
   resolveDraws(settings, options, plan, resumed);
   resolveSteps(settings, options, resumed);

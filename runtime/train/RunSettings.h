@@ -27,6 +27,7 @@ struct BannerFacts {
   std::string tune;       // the file of what products run; empty: there is none
   std::string processes;  // of the world; empty: one
   std::string goesOnFrom; // the checkpoint; empty: none
+  bool beginsData = false; // whether its samples are not what is gone on with
 };
 
 struct RunSettings {
@@ -70,10 +71,6 @@ struct RunSettings {
 /// processors; no more than the plan is for.
 int threadsPerRank(const Options &options, const DeviceTraits &device,
                    const World &world);
-
-/// Throws an Error unless `data` has the samples of the run that was saved at
-/// the same places, as far as a mixture decides it.
-void checkMixture(const Dataset &data, const Manifest &resumed);
 
 /// Whether samples are read to be trained on; a run without steps needs none.
 inline bool readsData(const Options &options) {

@@ -147,6 +147,7 @@ Progress RankLoop::progress(int64_t stepsDone) const {
   now.updates = updates;
   now.cursor = cursor;
   now.globalBatch = run.settings.globalBatch;
+  now.otherSteps = run.settings.start.otherSteps;
   LossScaler::State state = scaler.state();
   now.lossScale = state.scale;
   now.finiteSteps = state.finiteSteps;

@@ -80,11 +80,13 @@ def losses_and_parameters(x, steps=STEPS, off=False):
         rows = x[step * GLOBAL : (step + 1) * GLOBAL]
         path, dropped, columns, chosen = (1, 1, 1, np.ones(1)) if off else drawn(step)
         a = np.tanh(rows @ values["w0"] * path)
-        v = a * dropped * columns * chosen
+        # Evaluations have the probability of what a Where keeps or makes zero.
+        part = KEPT["chosen"] if off else chosen
+        v = a * dropped * columns * part
         y = v @ values["w1"]
         losses.append((y * y).mean() + 1 - chosen.mean())
         dy = 2 * y / y.size
-        da = dy @ values["w1"].T * dropped * columns * chosen
+        da = dy @ values["w1"].T * dropped * columns * part
         dw1 = np.einsum("bsh,bso->ho", v, dy)
         dw0 = np.einsum("bsf,bsh->fh", rows, da * (1 - a * a) * path)
         values = {"w0": values["w0"] - RATE * dw0, "w1": values["w1"] - RATE * dw1}

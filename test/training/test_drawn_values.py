@@ -16,11 +16,12 @@ MEAN, SCALE, LOW, HIGH = 0.25, 0.5, -0.5, 1.5
 
 def model(kind=np.float64, changes=()):
     """Noise on activations, transposed; a uniform scale; a mask of learned probabilities; noise of
-    a weight; and a threshold that is drawn."""
+    a weight; a threshold that is drawn; and a number in the place of one element of four."""
     dtype = {np.float64: TensorProto.DOUBLE, np.float32: TensorProto.FLOAT}[kind]
     node = helper.make_node
     values = [numpy_helper.from_array(np.asarray(v, kind), n) for n, v in initial().items()]
     values.append(numpy_helper.from_array(np.asarray(0.1, kind), "tenth"))
+    values.append(numpy_helper.from_array(np.asarray(0.25, kind), "quarter"))
     nodes = [
         node("MatMul", ["x", "w0"], ["h"]),
         node("Transpose", ["h"], ["t"], perm=[1, 0, 2]),
@@ -40,7 +41,10 @@ def model(kind=np.float64, changes=()):
         node("Less", ["bounds", "x"], ["is less"]),
         node("Cast", ["is less"], ["less"], to=dtype),
         node("ReduceMean", ["less"], ["share"], keepdims=0),
-        node("MatMul", ["d", "w1"], ["y"]),
+        node("RandomUniformLike", ["d"], ["luck"]),
+        node("GreaterOrEqual", ["luck", "quarter"], ["stays"]),
+        node("Where", ["stays", "d", "tenth"], ["e"]),
+        node("MatMul", ["e", "w1"], ["y"]),
         node("Mul", ["y", "y"], ["square"]),
         node("ReduceMean", ["square"], ["mean"], keepdims=0),
         node("Add", ["mean", "share"], ["loss"]),
@@ -57,7 +61,8 @@ def forward(rows, values, step, first=0):
     chosen = draw(2, samples, whole) < 1 / (1 + np.exp(-h))
     v = a * factors * chosen + 0.1 * draw(3, None, (HIDDEN,), normal=True)
     share = (draw(4, samples, (LENGTH, FEATURES)) < rows).mean()
-    return a, factors * chosen, v, share
+    stays = draw(5, samples, whole) >= 0.25
+    return a, factors * chosen * stays, np.where(stays, v, 0.1), share
 
 
 def losses_and_parameters(x, steps=STEPS):
@@ -134,7 +139,7 @@ class DrawnValues(DrawnRuns):
         self.compile()
         words = ("--data", f"x={self.path('x.npy')}", "--lr", 1, "--dry-run")
         said = command(self.path("m.trainer"), *words).stdout
-        self.assertIn("numbers at 5 sites, drawn from --seed 0", said)
+        self.assertIn("numbers at 6 sites, drawn from --seed 0", said)
         with self.assertRaisesRegex(CommandFailed, "--dropout has no effect"):
             command(self.path("m.trainer"), *words, "--dropout", "off")
 
@@ -142,13 +147,14 @@ class DrawnValues(DrawnRuns):
         node = helper.make_node
         both = [
             node("Greater", ["factors", "tenth"], ["is"]),
-            node("Where", ["is", "a", "tenth"], ["kept"]),
+            node("CastLike", ["is", "a"], ["mask"]),
+            node("Mul", ["a", "mask"], ["kept"]),
             node("Mul", ["kept", "factors"], ["b"]),
         ]
         self.write(model(changes=[("b", both)]))
         with self.assertRaisesRegex(CommandFailed, "supported is one or the other"):
             self.compile()
-        values_first = [node("Mul", ["a", "factors"], ["b0"]), *both[:2]]
+        values_first = [node("Mul", ["a", "factors"], ["b0"]), *both[:3]]
         values_first.append(node("Mul", ["b0", "kept"], ["b"]))
         self.write(model(changes=[("b", values_first)]))
         self.compile()

@@ -58,12 +58,28 @@ FailureOr<bool> isAsked(NodeContext &context, const Drawn &drawn) {
   return isSame;
 }
 
-/// The event as a boolean.
+/// The numbers of a site that no mask is made of.
+const Operand &numbersOf(Emitter &emit, DrawnSite &site) {
+  if (!site.numbers)
+    site.numbers = drawNumbers(emit, site, nn::Distribution::uniform);
+  return site.numbers;
+}
+
+/// The event as a boolean. Nothing says that what it chooses is kept by it: it
+/// is drawn in evaluations, too, but where the site's masks are not.
 FailureOr<Operand> drawnBoolean(NodeContext &context, const Drawn &drawn) {
+  Emitter &emit = context.emit;
+  if (!drawn.site->asked) {
+    const Operand &numbers = numbersOf(emit, *drawn.site);
+    const DrawnEvent &event = *drawn.event;
+    double bound = event.isBelow ? event.probability : 1 - event.probability;
+    return emit.compare(event.isBelow ? nn::CompareKind::lt
+                                      : nn::CompareKind::ge,
+                        numbers, emit.scalar(numbers.elementType(), bound));
+  }
   FailureOr<bool> asked = isAsked(context, drawn);
   if (failed(asked))
     return failure();
-  Emitter &emit = context.emit;
   return emit.compare(*asked ? nn::CompareKind::gt : nn::CompareKind::le,
                       kept(emit, drawn, rateOf(*drawn.site->asked)),
                       emit.scalar(drawn.type.getElementType(), 0));
@@ -152,19 +168,65 @@ bool isComparison(StringRef op) {
 
 } // namespace
 
-LogicalResult setDrawnMask(NodeContext &context, const Drawn &drawn,
-                           Type element) {
+/// 1 where the event is true, else 0; evaluations have its probability, but of
+/// a site whose numbers have been read before.
+static FailureOr<Operand> maskOf(NodeContext &context, const Drawn &drawn,
+                                 Type element) {
+  Emitter &emit = context.emit;
+  if (drawn.site->numbers) {
+    FailureOr<Operand> boolean = drawnBoolean(context, drawn);
+    return failed(boolean) ? boolean : emit.cast(*boolean, element);
+  }
   FailureOr<bool> asked = isAsked(context, drawn);
   if (failed(asked))
     return failure();
-  Emitter &emit = context.emit;
   Drawn as = drawn;
   as.type = emit.typeOf(drawn.type.getShape(), element);
   double rate = rateOf(*drawn.site->asked);
   Operand mask = emit.binary<nn::MulOp>(kept(emit, as, rate),
                                         emit.scalar(element, 1 - rate));
-  context.set(
-      0, *asked ? mask : emit.binary<nn::SubOp>(emit.scalar(element, 1), mask));
+  return *asked ? mask : emit.binary<nn::SubOp>(emit.scalar(element, 1), mask);
+}
+
+LogicalResult setDrawnMask(NodeContext &context, const Drawn &drawn,
+                           Type element) {
+  FailureOr<Operand> mask = maskOf(context, drawn, element);
+  if (failed(mask))
+    return failure();
+  context.set(0, *mask);
+  return success();
+}
+
+/// The operand of a Where that an event keeps: 1 or 2, where the other one is
+/// zeros of floats; else 0.
+static unsigned keptByWhere(const NodeContext &context) {
+  auto isZero = [&](size_t position) {
+    const Operand &operand = context.input(position);
+    return !operand.isDrawn() && numberOf(operand) == 0.0;
+  };
+  if (context.input(1).isDrawn() || context.input(2).isDrawn() ||
+      !context.input(1).isFloat())
+    return 0;
+  return isZero(2) ? 1 : isZero(1) ? 2 : 0;
+}
+
+/// What masked_fill and torch.where make dropout of: the other operand is times
+/// a mask.
+static LogicalResult decodeWhere(NodeContext &context) {
+  unsigned position = keptByWhere(context);
+  Drawn drawn = context.input(0).drawn();
+  if (position == 2)
+    drawn.event = drawn.event->opposite();
+  const Operand &kept = context.input(position);
+  FailureOr<Operand> mask = maskOf(context, drawn, kept.elementType());
+  if (failed(mask))
+    return failure();
+  std::optional<Shape> shape =
+      Emitter::broadcastShape({*mask, context.input(1), context.input(2)});
+  if (!shape)
+    return context.error("expects operands whose shapes can be broadcast");
+  Emitter &emit = context.emit;
+  context.set(0, emit.binary<nn::MulOp>(emit.broadcast(kept, *shape), *mask));
   return success();
 }
 
@@ -202,10 +264,8 @@ std::optional<Operand> valuesOf(Emitter &emit, const Drawn &drawn) {
   DrawnSite &site = *drawn.site;
   if (site.asked || drawn.event)
     return std::nullopt;
-  if (!site.numbers)
-    site.numbers = drawNumbers(emit, site, nn::Distribution::uniform);
   Type element = drawn.type.getElementType();
-  Operand numbers = emit.cast(site.numbers, element);
+  Operand numbers = emit.cast(numbersOf(emit, site), element);
   if (drawn.low == 0 && drawn.high == 1)
     return numbers;
   Operand wide = emit.binary<nn::MulOp>(
@@ -226,7 +286,7 @@ static bool takesDrawn(const NodeContext &context, size_t position) {
     return element && (drawn.event || isa<FloatType>(element));
   }
   if (drawn.event)
-    return op == "Not";
+    return op == "Not" || (op == "Where" && keptByWhere(context) != 0);
   if (drawn.site->numbers || drawn.low == drawn.high)
     return false;
   if (op == "Floor")
@@ -267,9 +327,10 @@ LogicalResult decodeDrawn(NodeContext &context) {
     context.set(0, input);
   } else if (op == "Not") {
     Drawn opposite = input.drawn();
-    opposite.event = {!opposite.event->isBelow,
-                      1 - opposite.event->probability};
+    opposite.event = opposite.event->opposite();
     context.set(0, changed(std::move(opposite)));
+  } else if (op == "Where") {
+    return decodeWhere(context);
   } else if (op == "Floor") {
     return floor(context);
   } else if (isComparison(op)) {

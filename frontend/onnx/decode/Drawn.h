@@ -1,5 +1,5 @@
-// Uniform numbers that are drawn in every step. Where exporters make an event of
-// them that has a probability, they are dropout and drop path: evaluations have
+// Uniform numbers that are drawn in every step. Where exporters make a factor, 0
+// or 1, of an event of them, they are dropout and drop path: evaluations have
 // its mean instead, by which what is kept was divided, as in PyTorch, where eval
 // mode has none of it. Where they are used otherwise they are numbers, which
 // evaluations draw too.
@@ -18,6 +18,8 @@ namespace shardc::onnx {
 struct DrawnEvent {
   bool isBelow;
   double probability;
+
+  DrawnEvent opposite() const { return {!isBelow, 1 - probability}; }
 };
 
 /// Where numbers are drawn.
@@ -28,9 +30,10 @@ struct DrawnSite {
   /// says whether the first dim is as long as a rank's batch.
   Operand like;
   bool isBySample = false;
-  /// All that is made of its numbers is this event, or its opposite;
+  /// All that is made of its numbers is this event, or its opposite, once a
+  /// mask has been made;
   std::optional<DrawnEvent> asked;
-  /// or all is made of the numbers themselves.
+  /// or all is made of the numbers themselves, once these have been read.
   Operand numbers;
 };
 
@@ -58,7 +61,7 @@ std::optional<Operand> valuesOf(Emitter &emit, const Drawn &drawn);
 /// value.
 mlir::FailureOr<Operand> takenDrawn(NodeContext &context, size_t position);
 /// Sets a node's result to 1 where the event is true, else 0; evaluations have
-/// its probability.
+/// its probability, but of a site whose numbers have been read before.
 mlir::LogicalResult setDrawnMask(NodeContext &context, const Drawn &drawn,
                                  mlir::Type element);
 /// A node that has such an input.
