@@ -307,7 +307,7 @@ int runIn(const Start &start) {
     lead(start, inputs, run);
   if (options.dryRun)
     return finishDryRun(run, missing);
-  openCheckpoints(run, inputs.lock);
+  openCheckpoints(run, inputs.lock, start.launch.run);
   Stop stop = watched(run, endAtOnce);
   if (stop)
     return reportStop(run, stop);
@@ -364,6 +364,7 @@ int run(int argc, char **argv, const PlatformFactory &platformOf,
   // Asks no driver, which would have threads by then: what it starts will.
   if (launch.spawns > 0)
     return supervise(launch, {.arguments = {argv, argv + argc}});
+  resumeAfterRestart(launch, options);
   int64_t ranksHere = std::max<int64_t>(1, self.plans().front().mesh().ranks() /
                                                launch.processes);
   ChosenTarget target =

@@ -9,10 +9,11 @@ namespace shardc::runtime::cli {
 
 void declareOutput(FlagTable &flags, Options &options) {
   flags.group("Output", /*isLocal=*/true);
-  flags.integer("--print-every", options.printEvery, 1,
-                "steps from one that the console shows to the next; the last "
-                "is shown, too; default: all, of more than 100 one a second "
-                "(hf: all)");
+  flags.integer("--print-every", options.printEvery, 0,
+                "steps from one that the console has a line of to the next; "
+                "the last has one, too; 0: none have, but what is evaluated, "
+                "saved and wrong; default: all, of more than 100 one a second "
+                "(hf: all), on a terminal none beside its bar");
   flags.path(
       "--metrics", options.metrics, "FILE.jsonl",
       "a JSON object per step and evaluation, and a last one with a summary; "
@@ -23,13 +24,15 @@ void declareOutput(FlagTable &flags, Options &options) {
   flags.number("--peak-tflops", options.peakTeraflops, positive,
                "what a rank could compute, in TFLOP/s: --metrics says what it "
                "does, and which part of that (MFU)");
-  flags.value("--log-format", "text|hf",
+  flags.value("--log-format", "text|bar|hf",
               "what the console shows; hf: the lines of Hugging Face's Trainer "
-              "[text]",
+              "[a bar on a terminal, else text]",
               [&](const std::string &name, const std::string &text) {
-                options.logFormat = parseChoice<LogFormat>(
-                    name, text,
-                    {{"text", LogFormat::Text}, {"hf", LogFormat::Hf}});
+                options.logFormat =
+                    parseChoice<LogFormat>(name, text,
+                                           {{"text", LogFormat::Text},
+                                            {"bar", LogFormat::Bar},
+                                            {"hf", LogFormat::Hf}});
               });
   flags.path("--tensorboard", options.tensorboard, "DIR",
              "an event file in DIR, which TensorBoard shows");

@@ -157,8 +157,8 @@ void declareTraining(FlagTable &flags, Options &options) {
   flags.group("Training");
   flags.integer("--steps", options.steps, 0, "optimizer steps [one epoch]");
   flags.integer("--epochs", options.epochs, 1,
-                "instead of --steps: passes over the data, of (samples / "
-                "global batch) whole steps each");
+                "instead of --steps: passes over the data; of a shuffled one "
+                "its whole steps, else up to the step in which the last ends");
   declareSchedule(flags, options);
   flags.integer("--early-stop", options.earlyStop, 1,
                 "end the run after so many evaluations in a row that are not "

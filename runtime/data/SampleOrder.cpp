@@ -56,18 +56,23 @@ Cursor SampleOrder::after(int64_t steps) const {
 }
 
 int64_t SampleOrder::stepsUntil(int64_t epochs, const Cursor &cursor) const {
-  auto stepsOf = [&](int64_t count) {
-    bool pads = settings.shuffle && settings.padsLast;
-    return count / globalBatch + (pads && count % globalBatch ? 1 : 0);
-  };
+  constexpr int64_t most = std::numeric_limits<int64_t>::max();
   int64_t left = epochs - cursor.epoch; // this one included
   if (left <= 0)
     return 0;
+  int64_t count, steps;
+  if (!settings.shuffle) // epochs follow each other within steps
+    return __builtin_mul_overflow(left, samples, &count)
+               ? most
+               : (count - cursor.position - 1) / globalBatch + 1;
+  auto stepsOf = [&](int64_t count) {
+    return count / globalBatch +
+           (settings.padsLast && count % globalBatch ? 1 : 0);
+  };
   // What is left of this epoch, then whole ones.
-  int64_t here = stepsOf(samples - cursor.position), steps;
   if (__builtin_mul_overflow(left - 1, stepsOf(samples), &steps) ||
-      __builtin_add_overflow(steps, here, &steps))
-    return std::numeric_limits<int64_t>::max();
+      __builtin_add_overflow(steps, stepsOf(samples - cursor.position), &steps))
+    return most;
   return steps;
 }
 

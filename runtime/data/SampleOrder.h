@@ -56,8 +56,9 @@ public:
   int64_t sampleAt(const Cursor &begin, int64_t position);
   /// Where the cursor stands behind the first `steps` steps.
   Cursor after(int64_t steps) const;
-  /// How many whole steps there are from a cursor until `epochs` epochs are
-  /// over; what is left is saturated at the largest number.
+  /// How many steps there are from a cursor until `epochs` epochs are over:
+  /// whole ones of each epoch, or, where it is not shuffled, up to the step in
+  /// which the last one ends. Saturated at the largest number.
   int64_t stepsUntil(int64_t epochs, const Cursor &cursor) const;
   /// Samples that were taken up to a cursor, and how often all of them, with
   /// batches of this size: those that shuffled epochs leave out count in

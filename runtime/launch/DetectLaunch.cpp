@@ -197,6 +197,7 @@ Launch Detection::spawned() const {
   launch.storeIsServed = true;
   launch.restarts = static_cast<int>(needed("SHARDC_RESTARTS", 0, kind).value);
   launch.job = text("SHARDC_JOB");
+  launch.run = text("SHARDC_RUN");
   launch.prefix = concat("shardc/", launch.restarts);
   return launch;
 }
@@ -260,6 +261,9 @@ Launch Detection::torchrun() const {
   std::string run = text("TORCHELASTIC_RUN_ID");
   launch.prefix = concat("shardc/", run, run.empty() ? "" : "/",
                          launch.restarts, "/", launch.processes);
+  if (launch.processes > 1)
+    launch.run = concat("torchrun ", run, " at ",
+                        addressText(launch.store.host, launch.store.port));
   if (!launch.storeIsServed)
     launch.job = concat("torchrun ", run, ", restart ", launch.restarts, ", ",
                         launch.processes, " processes");
@@ -308,7 +312,8 @@ Launch Detection::slurm() const {
     launch.store = {expandHostList(list).front(), slurmPort(job, step),
                     slurmPorts};
   }
-  launch.job = concat("slurm ", job, ".", step, ", restart ", launch.restarts);
+  launch.run = concat("slurm ", job, ".", step);
+  launch.job = concat(launch.run, ", restart ", launch.restarts);
   launch.prefix = "shardc";
   return launch;
 }

@@ -2,6 +2,7 @@
 #include "runtime/launch/Launch.h"
 
 #include "runtime/base/Error.h"
+#include "runtime/base/HostName.h"
 #include "runtime/store/Connection.h"
 
 #include <unistd.h>
@@ -64,6 +65,7 @@ Environment spawnedEnvironment(const Launch &supervisor, int localProcess,
       {"SHARDC_STORE", addressText(store.host, store.port)},
       {"SHARDC_RESTARTS", std::to_string(restarts)},
       {"SHARDC_JOB", supervisor.job},
+      {"SHARDC_RUN", concat("process ", getpid(), " of ", hostName())},
   };
 }
 

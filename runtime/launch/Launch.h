@@ -70,6 +70,9 @@ struct Launch {
   /// Stands before all keys, where a store outlives a run.
   std::string prefix;
   int restarts = 0; // the launcher has started the run again so many times
+  /// What tells this run from others, the same in each of its restarts. Empty:
+  /// nothing does.
+  std::string run;
   TransportKind transport = TransportKind::Ucx;
 
   /// Makes this process one that starts `perNode` here, and others as many on

@@ -45,11 +45,12 @@ std::string savedText(const CheckpointFigures &figures) {
 }
 
 bool isShown(int64_t step, int64_t steps, int64_t every) {
-  return (step + 1) % every == 0 || step + 1 == steps;
+  return every > 0 && ((step + 1) % every == 0 || step + 1 == steps);
 }
 
-Console::Console(Terminal &terminal, int64_t printEvery)
-    : terminal(terminal), printEvery(printEvery) {}
+Console::Console(Terminal &terminal, std::optional<int64_t> printEvery,
+                 bool hasBar)
+    : terminal(terminal), printEvery(printEvery), hasBar(hasBar) {}
 
 void Console::begin(const RunFigures &figures) {
   run = figures;
@@ -59,8 +60,13 @@ void Console::begin(const RunFigures &figures) {
 void Console::step(const StepFigures &figures) {
   if (std::string text = skippedText(figures, run.steps); !text.empty())
     terminal.line(text);
-  if (printEvery == 0 || isShown(figures.step, run.steps, printEvery))
-    show(figures);
+  if (hasLine(figures.step))
+    line(figures);
+  bool isEnd = figures.step == 0 || figures.step + 1 == run.steps;
+  if (hasBar && (isEnd || monotonicSeconds() - lastShown >= drawInterval)) {
+    draw(figures);
+    lastShown = monotonicSeconds();
+  }
 }
 
 void Console::evaluation(const EvaluationFigures &figures) {
@@ -82,20 +88,17 @@ void Console::end(const EndFigures &figures) {
     terminal.line(figures.text);
 }
 
-void Console::show(const StepFigures &figures) {
-  double now = monotonicSeconds();
-  bool last = figures.step + 1 == run.steps, first = figures.step == 0;
-  if (terminal.isTerminal()) {
-    if (first || last || now - lastDrawn >= drawInterval) {
-      draw(figures);
-      lastDrawn = now;
-    }
-    return;
-  }
-  if (printEvery == 0 && !first && !last && run.steps > fewSteps &&
-      now - lastDrawn < lineInterval)
-    return;
-  lastDrawn = now;
+bool Console::hasLine(int64_t step) const {
+  if (printEvery)
+    return isShown(step, run.steps, *printEvery);
+  return !hasBar &&
+         (step == 0 || step + 1 == run.steps || run.steps <= fewSteps ||
+          monotonicSeconds() - lastShown >= lineInterval);
+}
+
+void Console::line(const StepFigures &figures) {
+  if (!hasBar)
+    lastShown = monotonicSeconds();
   terminal.line(
       format("step %lld/%lld  loss %.6f  grad norm %.4f  lr %.3g  ",
              static_cast<long long>(figures.step + 1),

@@ -7,6 +7,7 @@
 #include "runtime/metrics/Terminal.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace shardc::runtime {
@@ -21,14 +22,15 @@ std::string skippedText(int64_t step, int64_t steps, const char *what,
 std::string skippedText(const StepFigures &figures, int64_t steps);
 std::string savedText(const CheckpointFigures &figures);
 
-/// --print-every N: each Nth step and the last.
+/// --print-every N: each Nth step and the last; 0: none.
 bool isShown(int64_t step, int64_t steps, int64_t every);
 
-/// --log-format text
+/// --log-format text and bar.
 class Console : public MetricsSink {
 public:
-  /// `printEvery`: 0: all steps, but of many one a second.
-  Console(Terminal &terminal, int64_t printEvery);
+  /// `printEvery`: steps that have lines. Where it is not said, all have one, but
+  /// of many steps one a second; beside a bar none.
+  Console(Terminal &terminal, std::optional<int64_t> printEvery, bool hasBar);
 
   void begin(const RunFigures &figures) override;
   void step(const StepFigures &figures) override;
@@ -42,13 +44,15 @@ public:
                          int width);
 
 private:
-  void show(const StepFigures &figures);
+  bool hasLine(int64_t step) const;
+  void line(const StepFigures &figures);
   void draw(const StepFigures &figures);
 
   Terminal &terminal;
-  int64_t printEvery;
+  std::optional<int64_t> printEvery;
+  bool hasBar;
   RunFigures run;
-  double begun = 0, lastDrawn = 0;
+  double begun = 0, lastShown = 0;
   double rate = 0; // perSecond as the bar shows it
 };
 

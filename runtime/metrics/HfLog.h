@@ -18,6 +18,7 @@ std::string pythonText(double value);
 /// to 3. A step's loss is the mean since the last one that was shown.
 class HfLog : public MetricsSink {
 public:
+  /// `printEvery`: of isShown().
   HfLog(Terminal &terminal, int64_t printEvery);
 
   void begin(const RunFigures &figures) override;

@@ -5,12 +5,24 @@
 #include "runtime/metrics/Print.h"
 
 #include <cstdio>
+#include <cstdlib>
+#include <string_view>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 namespace shardc::runtime {
 
-Terminal::Terminal() : terminal(isatty(STDOUT_FILENO)) {}
+/// Open MPI gives rank 0 a terminal of its own, and hands what is said there on
+/// to wherever mpirun's output goes.
+static bool isForwarded() { return getenv("OMPI_COMM_WORLD_RANK"); }
+
+static bool isDumb() {
+  const char *kind = getenv("TERM");
+  return !kind || std::string_view(kind) == "dumb";
+}
+
+Terminal::Terminal()
+    : terminal(isatty(STDOUT_FILENO) && !isForwarded() && !isDumb()) {}
 
 Terminal::~Terminal() { finish(); }
 

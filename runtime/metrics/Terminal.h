@@ -13,7 +13,7 @@ public:
   Terminal(const Terminal &) = delete;
   ~Terminal();
 
-  /// Whether draw() makes sense: stdout is no file and no pipe.
+  /// Whether draw() makes sense: stdout is a terminal that can move its cursor.
   bool isTerminal() const { return terminal; }
   int width() const;
 

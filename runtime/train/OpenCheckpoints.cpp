@@ -96,8 +96,10 @@ void checkWeightsAreRead(const Options &options, const plan::Plan &plan,
   const char *flag = options.weights ? "--weights" : "--init";
   if (options.resume == "auto" || (!options.weights && !options.init))
     return;
+  // A buffer is the model's own.
   for (const plan::Parameter &parameter : plan.parameters())
-    if (!resumed.has(parameter))
+    if ((parameter.trainable() || parameter.frozen()) &&
+        !resumed.has(parameter))
       return;
   fail(flag, " changes nothing beside --resume: ", resumed.where(),
        " has every parameter; leave one of the two out");
@@ -113,7 +115,8 @@ std::unique_ptr<FolderLock> lockCheckpoints(const World &world,
   return lock;
 }
 
-void openCheckpoints(Run &run, std::unique_ptr<FolderLock> &lock) {
+void openCheckpoints(Run &run, std::unique_ptr<FolderLock> &lock,
+                     const std::string &launched) {
   const Options &options = run.options;
   if (!options.checkpointDir)
     return;
@@ -129,16 +132,34 @@ void openCheckpoints(Run &run, std::unique_ptr<FolderLock> &lock) {
     if (std::string aside = run.checkpoints->setAside(); !aside.empty())
       print(concat("checkpoints: those of the earlier run are in ",
                    printable(aside), " now\n"));
-  } else if (run.resumed && options.resume != "auto" &&
-             std::filesystem::equivalent(run.resumed->where() + "/..",
-                                         *options.checkpointDir, error)) {
+  } else if (run.resumed && options.resume != "auto") {
     // Another run begins there: a later `--resume auto` is to find its steps,
-    // and not those that it went back behind.
-    int64_t step = run.resumed->manifest().progress.step;
+    // and not those that it went back behind, or that are another run's.
+    bool isThere = std::filesystem::equivalent(run.resumed->where() + "/..",
+                                               *options.checkpointDir, error);
+    int64_t step = isThere ? run.resumed->manifest().progress.step : -1;
     if (std::string aside = run.checkpoints->setAside(step); !aside.empty())
-      print(concat("checkpoints: those behind step ", step, " are in ",
-                   printable(aside), " now\n"));
+      print(
+          concat("checkpoints: those ",
+                 isThere ? concat("behind step ", step) : "of the earlier run",
+                 " are in ", printable(aside), " now\n"));
   }
+  run.checkpoints->markRun(launched);
+}
+
+void resumeAfterRestart(const Launch &launch, Options &options) {
+  if (launch.restarts == 0 || launch.run.empty() || !options.checkpointDir ||
+      options.resume == "auto")
+    return;
+  CheckpointFolder folder(*options.checkpointDir);
+  if (folder.run() != launch.run || folder.steps().empty())
+    return;
+  options.resume = "auto";
+  if (launch.process == 0)
+    print(concat("restart ", launch.restarts,
+                 ": goes on from what it has "
+                 "saved in ",
+                 printable(*options.checkpointDir), "\n"));
 }
 
 } // namespace shardc::runtime

@@ -3,6 +3,7 @@
 #define SHARDC_RUNTIME_TRAIN_OPENCHECKPOINTS_H
 
 #include "runtime/checkpoint/FolderLock.h"
+#include "runtime/launch/Launch.h"
 #include "runtime/train/Trainer.h"
 
 #include <memory>
@@ -42,8 +43,13 @@ std::unique_ptr<FolderLock> lockCheckpoints(const World &world,
                                             const Options &options);
 
 /// Makes the folder, before the run begins, locks it unless that was done, and
-/// sets aside what the run does not go on from.
-void openCheckpoints(Run &run, std::unique_ptr<FolderLock> &lock);
+/// sets aside what the run does not go on from. `launched`: Launch::run.
+void openCheckpoints(Run &run, std::unique_ptr<FolderLock> &lock,
+                     const std::string &launched);
+
+/// Where a launcher has started the run again, and it had saved something,
+/// --resume becomes auto, whatever it was: that has been followed.
+void resumeAfterRestart(const Launch &launch, Options &options);
 
 } // namespace shardc::runtime
 

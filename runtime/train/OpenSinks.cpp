@@ -96,10 +96,13 @@ void openSinks(Run &run) {
   Metrics &metrics = run.metrics;
   Terminal &terminal = metrics.terminal();
   if (options.logFormat == LogFormat::Hf)
-    metrics.add(std::make_unique<HfLog>(
-        terminal, std::max<int64_t>(1, options.printEvery)));
+    metrics.add(
+        std::make_unique<HfLog>(terminal, options.printEvery.value_or(1)));
   else
-    metrics.add(std::make_unique<Console>(terminal, options.printEvery));
+    metrics.add(std::make_unique<Console>(
+        terminal, options.printEvery,
+        options.logFormat == LogFormat::Bar ||
+            (options.logFormat == LogFormat::Auto && terminal.isTerminal())));
   if (options.prometheus)
     metrics.add(std::make_unique<Prometheus>(terminal, *options.prometheus));
   if (options.html)

@@ -88,7 +88,8 @@ struct EvaluateEvery {
 };
 
 /// --log-format: what the console shows. Hf: as Hugging Face's Trainer.
-enum class LogFormat { Text, Hf };
+/// Auto: a bar on a terminal, and lines elsewhere.
+enum class LogFormat { Auto, Text, Bar, Hf };
 
 /// --dropout-rate.
 struct DropoutRateOption {
@@ -154,8 +155,8 @@ struct Options {
   double gradientDivisor = 1; // --grad-divide
   LossScaleOptions lossScale;
 
-  int64_t printEvery = 0; // steps; 0: not said
-  LogFormat logFormat = LogFormat::Text;
+  std::optional<int64_t> printEvery; // steps; 0: none are shown
+  LogFormat logFormat = LogFormat::Auto;
   std::optional<std::string> metrics;
   std::optional<std::string> logSamples;
   std::optional<double> peakTeraflops; // of a rank

@@ -169,14 +169,12 @@ static void resolveDraws(RunSettings &settings, const Options &options,
          ", and this one with --seed ", options.seed);
 }
 
-/// The steps up to `start` that whole epochs of this batch do not have, where
-/// other batches, or other data, came before.
+/// The steps up to `start` beside those that the epochs of this batch have,
+/// where other batches, or other data, came before.
 static int64_t otherSteps(const Progress &start, const SampleOrder &order) {
-  int64_t epochs = start.cursor.epoch + 1, whole;
-  if (__builtin_mul_overflow(epochs, order.stepsUntil(1, {}), &whole))
-    fail("the run that was saved has had ", start.cursor.epoch,
-         " epochs, which are too many");
-  return start.step + order.stepsUntil(epochs, start.cursor) - whole;
+  int64_t epochs = start.cursor.epoch + 1;
+  return start.step + order.stepsUntil(epochs, start.cursor) -
+         order.stepsUntil(epochs, {});
 }
 
 /// Where the run begins, and behind which step it ends.
@@ -201,10 +199,9 @@ static void resolveSteps(RunSettings &settings, const Options &options,
     settings.steps = *options.steps;
   else if (isOther && epochs <= start.cursor.epoch)
     settings.steps = start.step;
-  else if (__builtin_mul_overflow(order.stepsUntil(1, {}), epochs,
-                                  &settings.steps) ||
-           __builtin_add_overflow(settings.steps, start.otherSteps,
-                                  &settings.steps))
+  else if (__builtin_add_overflow(order.stepsUntil(epochs, {}),
+                                  start.otherSteps, &settings.steps) ||
+           settings.steps == std::numeric_limits<int64_t>::max())
     fail("--epochs ", epochs, " are too many");
   start.globalBatch = settings.globalBatch;
   // Without any it evaluates, predicts and exports.

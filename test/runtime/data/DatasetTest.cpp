@@ -364,6 +364,20 @@ TEST(SampleOrder, GoesOnWithBatchesOfAnotherSize) {
   }
 }
 
+TEST(SampleOrder, EpochsThatAreNotShuffledFollowEachOther) {
+  SampleOrder order(10, 4, {});
+  Cursor cursor;
+  for (int64_t step = 1; step <= 8; ++step) {
+    cursor = order.end(order.begin(cursor));
+    // 3, 5 and 8 steps have 12, 20 and 32 samples.
+    EXPECT_EQ(cursor.epoch, step < 3 ? 0 : step < 5 ? 1 : step < 8 ? 2 : 3);
+    EXPECT_EQ(order.stepsUntil(3, cursor), 8 - step);
+    EXPECT_EQ(order.after(step), cursor);
+  }
+  EXPECT_EQ(order.stepsUntil(1, {}), 3);
+  EXPECT_EQ(order.stepsUntil(2, {}), 5);
+}
+
 TEST(SampleOrder, PadsTheLastStep) {
   OrderSettings settings{true, 5};
   settings.padsLast = true;
