@@ -11,6 +11,8 @@ import tempfile
 import types
 import unittest
 
+import onnx
+
 from tool_test import ROOT
 
 PACKAGE = os.path.join(ROOT, "tools", "python")
@@ -56,6 +58,22 @@ variant("m-body", "body", lambda values: {"m." + k: v for k, v in values.items()
 variant("cut", "masked", lambda values: {k: v for k, v in values.items() if ".layer.1." not in k})
 """
 EXPORT = "import sys; from shardc import cli; sys.exit(cli.main())"
+
+SCALED = """
+import torch
+
+class Scaled(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 3)
+        self.register_buffer("mean", torch.ones(4))
+
+    def forward(self, x):
+        return self.linear((x - self.mean) - x.mean(-1, keepdim=True))
+
+def make():
+    return Scaled(), (torch.ones(2, 4),)
+"""
 
 
 class Weights(unittest.TestCase):
@@ -230,6 +248,18 @@ class Folders(unittest.TestCase):
             for line, part in zip(lines, wanted):
                 self.assertRegex(line, "^shardc: warning: ")
                 self.assertIn(part, line)
+
+    def test_a_buffer_may_be_called_as_an_op(self):
+        with open(os.path.join(self.folder, "scaled.py"), "w") as file:
+            file.write(SCALED)
+        code, lines, printed = self.export("scaled.py:make", "-o", "scaled.onnx")
+        self.assertEqual((code, lines), (0, []))
+        graph = onnx.load(os.path.join(self.folder, "scaled.onnx")).graph
+        names = [each.name for each in graph.initializer]
+        names += [name for node in graph.node for name in node.output]
+        self.assertEqual(len(names), len(set(names)))
+        self.assertIn("mean", [each.name for each in graph.initializer])
+        self.assertIn("2 parameters to train", printed)
 
     def test_printed_losses(self):
         for name, loss, data in (

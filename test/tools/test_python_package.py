@@ -27,7 +27,11 @@ import shardc
 
 ids = np.load(sys.argv[2])
 trainer = shardc.compile(sys.argv[1], mesh=2, dim={"batch": 2, "sequence": 64}, loss=sys.argv[3])
-run = trainer.run({"input_ids": ids, "labels": sys.argv[2]}, steps=3, lr=1e-3, no_decay="norm")
+data = {"input_ids": ids, "labels": sys.argv[2]}
+run = trainer.run(
+    data, eval_data=data, steps=3, lr=1e-3, no_decay=["norm", "bias"], betas=(0.9, 0.98),
+    group=[{"match": "embed", "lr_scale": 0.5}], export_safetensors="trained.safetensors",
+)
 errors = []
 for attempt in (
     lambda: shardc.compile("missing.onnx"),
@@ -39,7 +43,8 @@ for attempt in (
         attempt()
     except shardc.Error as error:
         errors.append(str(error))
-print(json.dumps([run.losses, run.summary["steps"], errors]))
+evaluated = [each["loss"] for each in run.evaluations]
+print(json.dumps([run.losses, evaluated, run.summary["steps"], errors]))
 """
 HF_FOLDERS = """
 import sys
@@ -248,18 +253,23 @@ class Wheel(unittest.TestCase):
         model = os.path.join(LLAMA, "model.onnx")
         done = self.run_in("python", "-c", COMPILE_AND_RUN, model, ids, LOSS)
         self.assertEqual(done.returncode, 0, done.stderr)
-        losses, steps, errors = json.loads(done.stdout.strip().splitlines()[-1])
+        losses, evaluated, steps, errors = json.loads(done.stdout.strip().splitlines()[-1])
         self.assertEqual(steps, 3)
         trainer = os.path.join(self.folder.name, "other.trainer")
         words = [SHARDC, model, "--mesh", "2", "--dim", "batch=2", "--dim", "sequence=64", "-q"]
         subprocess.run([*words, "--loss", LOSS, "-o", trainer], check=True)
         metrics = os.path.join(self.folder.name, "m.jsonl")
         words = [trainer, "--data", f"input_ids={ids}", "--data", f"labels={ids}", "--steps", "3"]
-        words += ["--lr", "1e-3", "--no-decay", "norm", "--metrics", metrics]
+        words += ["--eval-data", f"input_ids={ids}", "--eval-data", f"labels={ids}"]
+        words += ["--lr", "1e-3", "--no-decay", "norm,bias", "--betas", "0.9,0.98"]
+        words += ["--group", "match=embed,lr-scale=0.5", "--metrics", metrics]
         subprocess.run(words, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         with open(metrics) as file:
             wanted = [json.loads(line) for line in file]
         self.assertEqual(losses, [line["loss"] for line in wanted if "event" not in line])
+        ends = [line["loss"] for line in wanted if line.get("event") == "eval"]
+        self.assertEqual((evaluated, len(ends)), (ends, 1))
+        self.assertTrue(os.path.exists(os.path.join(self.folder.name, "trained.safetensors")))
         for said, wanted in zip(
             errors, ("missing.onnx", "bf17", "input labels has no values", "missing.trainer")
         ):

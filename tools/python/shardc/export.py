@@ -3,6 +3,7 @@ import contextlib
 import dataclasses
 import inspect
 import io
+import itertools
 import logging
 import os
 import re
@@ -204,20 +205,35 @@ def _no_change(module):
 def _dynamo(source, outputs, path, opset):
     import torch
 
-    return torch.onnx.export(
+    program = torch.onnx.export(
         source.module,
         (),
-        path,
         kwargs=source.inputs,
         dynamo=True,
         optimize=False,
         input_names=list(source.inputs),
         output_names=outputs,
         dynamic_shapes={name: source.dims.get(name, {}) for name in source.inputs},
-        external_data=True,
         opset_version=opset,
         verbose=False,
     )
+    _name_once(program.model.graph)
+    program.save(path, external_data=True)
+    return program
+
+
+def _name_once(graph):
+    """Gives nodes' values other names that are also those of parameters or buffers: without its
+    optimizer the exporter calls what an op makes after the op, and a buffer may be called `mean`.
+    """
+    taken = {*graph.initializers, *(value.name for value in graph.inputs)}
+    for node in graph:
+        for value in node.outputs:
+            if value.name in taken and not value.is_graph_output():
+                value.name = next(
+                    name for i in itertools.count(1) if (name := f"{value.name}_{i}") not in taken
+                )
+            taken.add(value.name)
 
 
 def _tracing(source, outputs, path, opset):

@@ -47,7 +47,7 @@ def open_source(text, task, mask, trains=True, classes=None):
         return from_folder(text, task, mask, trains, classes)
     raise Error(
         f"'{text}' is neither a folder with a config.json nor FILE.py:FUNCTION; models of a hub are"
-        " downloaded first (huggingface-cli download NAME --local-dir FOLDER)"
+        " downloaded first (hf download NAME --local-dir FOLDER)"
     )
 
 

@@ -10,19 +10,36 @@ from shardc import programs
 from shardc.programs import Error
 
 
+# Flags of one value that has commas, and flags that take KEY=VALUE,... each time.
+_JOINED = ("betas", "no-decay")
+_KEYED = ("group", "dropout-rate")
+
+
+def _pairs(value):
+    """{"match": "norm", "lr_scale": 0.1} as match=norm,lr-scale=0.1; other values as they are."""
+    if not isinstance(value, dict):
+        return value
+    pairs = ((key.replace("_", "-"), each) for key, each in value.items())
+    return ",".join(key if each is True else f"{key}={each}" for key, each in pairs)
+
+
 def _flags(options):
     """{"grad_accumulation": 4} as ["--grad-accumulation", "4"]; True is a flag without a value,
-    None and False none; lists are repeated, dicts repeated as KEY=VALUE."""
+    None and False none; lists are repeated, dicts repeated as KEY=VALUE; as in --config files
+    betas and no_decay may be lists, and a group a dict."""
     words = []
     for name, value in options.items():
-        flag = "--" + name.replace("_", "-")
-        if isinstance(value, dict):
-            value = [f"{key}={each}" for key, each in value.items()]
+        name = name.replace("_", "-")
+        if name in _JOINED and isinstance(value, (list, tuple)):
+            value = ",".join(str(each) for each in value)
+        elif isinstance(value, dict):
+            of_one = name in _KEYED
+            value = _pairs(value) if of_one else [f"{key}={each}" for key, each in value.items()]
         for each in value if isinstance(value, (list, tuple)) else [value]:
             if each is True:
-                words.append(flag)
+                words.append("--" + name)
             elif each is not None and each is not False:
-                words += [flag, str(each)]
+                words += ["--" + name, str(_pairs(each))]
     return words
 
 
@@ -72,12 +89,14 @@ def compile(model, inputs=None, *, mesh=1, output=None, dim=None, quiet=False, *
 
 
 class Run:
-    """What a run has told: steps (one dict each) and the summary, as --metrics writes them."""
+    """What a run has told: steps and evaluations (one dict each) and the summary, as --metrics
+    writes them."""
 
     def __init__(self, path):
         with open(path) as file:
             lines = [json.loads(line) for line in file]
         self.steps = [line for line in lines if "event" not in line]
+        self.evaluations = [line for line in lines if line.get("event") == "eval"]
         self.summary = next((line for line in lines if line.get("event") == "summary"), {})
 
     @property
@@ -96,14 +115,16 @@ class Trainer:
         self._folder = folder or tempfile.TemporaryDirectory(prefix="shardc-")
         self._trained = os.path.join(self._folder.name, "trained.safetensors")
 
-    def run(self, data, *, quiet=False, **flags):
-        """Trains on this machine, as the trainer's own command line does. `data`: {input: an array
-        of numpy or a tensor of torch whose first dim are samples, or a path}; flags are the
-        trainer's, with _ for -: steps=100, lr=3e-4, schedule="cosine"."""
+    def run(self, data, *, eval_data=None, quiet=False, **flags):
+        """Trains on this machine, as the trainer's own command line does. `data` and `eval_data`:
+        {input: an array of numpy or a tensor of torch whose first dim are samples, or a path};
+        flags are the trainer's, with _ for -: steps=100, lr=3e-4, schedule="cosine"."""
         with tempfile.TemporaryDirectory(prefix="shardc-data-") as folder:
             words = [self.path]
-            for name, values in data.items():
-                words += ["--data", f"{name}={_stored(values, folder, name)}"]
+            for flag, given in (("data", data), ("eval-data", eval_data or {})):
+                for name, values in given.items():
+                    words += [f"--{flag}", f"{name}={_stored(values, folder, f'{flag}.{name}')}"]
+            self._trained = os.fspath(flags.pop("export_safetensors", self._trained))
             metrics = flags.pop("metrics", os.path.join(folder, "metrics.jsonl"))
             words += ["--metrics", metrics, "--export-safetensors", self._trained]
             _run(words + _flags(flags), quiet)
