@@ -156,7 +156,7 @@ class Checks(unittest.TestCase):
                 ("nothing.py:make", "there is no file nothing.py"),
             ):
                 with self.assertRaisesRegex(Error, said):
-                    sources.open_source(text, None, None)
+                    sources.open_source(text, sources.Wanted())
 
 
 if __name__ == "__main__":

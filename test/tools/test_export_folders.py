@@ -154,7 +154,7 @@ class Weights(unittest.TestCase):
 
     def test_classes_are_a_folder_s(self):
         with self.assertRaisesRegex(Error, "--num-labels is for folders of Hugging Face"):
-            sources.open_source("model.py:make", None, None, classes=3)
+            sources.open_source("model.py:make", sources.Wanted(classes=3))
 
 
 class Tasks(unittest.TestCase):
@@ -278,6 +278,15 @@ class Folders(unittest.TestCase):
                 self.assertIn(f"--loss {loss} ", printed)
                 wanted = ["input_ids", *data.split()]
                 self.assertEqual(re.findall(r"--data (\w+)=", printed), wanted)
+
+    def test_types_of_tokens_are_an_input_where_they_are_wanted(self):
+        code, lines, printed = self.export("answers", "--token-types", "-o", "typed.onnx")
+        self.assertEqual((code, lines), (0, []))
+        self.assertIn("--data token_type_ids=", printed)
+        graph = onnx.load(os.path.join(self.folder, "typed.onnx")).graph
+        self.assertIn("token_type_ids", [each.name for each in graph.input])
+        _, _, printed = self.export("answers", "-o", "typed.onnx")
+        self.assertIn("token_type_ids are zeros; --token-types makes them an input", printed)
 
     def test_classes_are_of_tasks_that_have_some(self):
         line = self.assert_refused("masked", "--num-labels", "4")

@@ -71,7 +71,7 @@ def source_of(name, exporter, as_is=False):
         causal = tasks.of_config(made, folder.name) == "causal-lm"
         mask = True if causal and exporter == "tracing" else None
         torch.manual_seed(1)
-        source = sources.open_source(folder.name, None, mask)
+        source = sources.open_source(folder.name, sources.Wanted(mask=mask))
         other = source.otherwise
 
         def otherwise():

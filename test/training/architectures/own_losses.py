@@ -49,7 +49,7 @@ def source_of(name):
     with tempfile.TemporaryDirectory() as folder:
         config.save_pretrained(folder)
         torch.manual_seed(1)
-        return compare.moved(sources.open_source(folder, None, None))
+        return compare.moved(sources.open_source(folder, sources.Wanted()))
 
 
 def data_of(source):

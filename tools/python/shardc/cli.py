@@ -46,6 +46,11 @@ def export_parser():
         help="whether attention_mask is an input [of all tasks but causal-lm]",
     )
     parser.add_argument(
+        "--token-types",
+        action=argparse.BooleanOptionalAction,
+        help="whether token_type_ids is an input, as of pairs of texts [zeros]",
+    )
+    parser.add_argument(
         "--eval", action="store_true", help="without dropout, by running statistics"
     )
     parser.add_argument("--opset", type=int, help="[the exporter's]")
@@ -77,12 +82,13 @@ def export(arguments):
     except ImportError as error:
         raise Error(f"exporting needs torch: {error}; pip install 'shardc[export]'")
     from shardc.export import export as write
-    from shardc.sources import open_source
+    from shardc.sources import Wanted, open_source
 
     folder = os.path.dirname(os.path.abspath(args.output))
     if not os.path.isdir(folder):
         raise Error(f"there is no folder {folder}")
-    source = open_source(args.source, args.task, args.mask, not args.eval, args.num_labels)
+    wanted = Wanted(args.task, args.mask, args.token_types, not args.eval, args.num_labels)
+    source = open_source(args.source, wanted)
     for note in source.notes:
         print(f"shardc: warning: {note}", file=sys.stderr)
     made = write(source, args.output, args.exporter, args.opset)
@@ -103,6 +109,8 @@ def export(arguments):
         return 0
     count = len(found.trained)
     print(f"{args.output}: {count} parameters to train, {len(found.frozen)} frozen, each once")
+    for aside in source.asides:
+        print(aside)
     for command in made.commands(args.mesh, dict(args.dim)):
         print("  " + command)
     return 0

@@ -25,33 +25,47 @@ class Source:
     loss: str = None  # shardc's flag; None: forward gives a loss, or the user says
     labels: tuple = ()  # names of what the loss reads beside the graph
     sizes: dict = dataclasses.field(default_factory=dict)  # of dims, to compile it with
-    notes: tuple = ()
+    notes: tuple = ()  # warnings
+    asides: tuple = ()  # what is good to know
     # (what forward gives, inputs that are not forward's) -> loss; None: forward gives its own.
     loss_of: object = None
     # The same in another way, where a first one cannot be exported; None: there is none.
     otherwise: object = None
 
 
-def open_source(text, task, mask, trains=True, classes=None):
-    """`trains`: whether a folder's module is in train mode; a function's is as it is, or not.
-    `classes`: how many a folder's model tells apart; None: as many as its config says."""
+@dataclasses.dataclass(frozen=True)
+class Wanted:
+    """What is asked of a folder's model; of a function's module only whether it trains."""
+
+    task: str = None  # None: that of the class in its config.json
+    mask: bool = None  # whether attention_mask is an input; None: as of the task
+    token_types: bool = None  # whether token_type_ids is one; None: no
+    trains: bool = True  # whether it is in train mode; a function's is as it is, or not
+    classes: int = None  # how many it tells apart; None: as many as its config says
+
+
+def open_source(text, wanted):
     file, colon, function = text.rpartition(":")
     if colon and file.endswith(".py"):
-        for flag, given in (("--task", task), ("--num-labels", classes)):
+        for flag, given in (
+            ("--task", wanted.task),
+            ("--num-labels", wanted.classes),
+            ("--token-types", wanted.token_types),
+        ):
             if given:
                 raise Error(
                     f"{flag} is for folders of Hugging Face: a function says what its module is"
                 )
-        return from_function(file, function, trains)
+        return from_function(file, function, wanted.trains)
     if os.path.isdir(text):
-        return from_folder(text, task, mask, trains, classes)
+        return from_folder(text, wanted)
     raise Error(
         f"'{text}' is neither a folder with a config.json nor FILE.py:FUNCTION; models of a hub are"
         " downloaded first (hf download NAME --local-dir FOLDER)"
     )
 
 
-def from_folder(folder, task, mask, trains, classes=None):
+def from_folder(folder, wanted):
     if not os.path.exists(os.path.join(folder, "config.json")):
         raise Error(f"{folder} has no config.json: it is no folder of Hugging Face")
     try:
@@ -64,12 +78,12 @@ def from_folder(folder, task, mask, trains, classes=None):
         config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
     except (ValueError, OSError, KeyError) as error:
         raise Error(f"{folder}: {_first_line(error)}")
-    task = task or tasks.of_config(config, folder)
-    if classes:
-        if not task.endswith("classification"):
-            raise Error(f"--num-labels is for tasks with classes, and {task} has none")
-        config.num_labels = classes
-    return _of_config(folder, config, task, mask, trains, classes, {})
+    wanted = dataclasses.replace(wanted, task=wanted.task or tasks.of_config(config, folder))
+    if wanted.classes:
+        if not wanted.task.endswith("classification"):
+            raise Error(f"--num-labels is for tasks with classes, and {wanted.task} has none")
+        config.num_labels = wanted.classes
+    return _of_config(folder, config, wanted, {})
 
 
 # What torch's exporters make nothing of in a model, and transformers has another way for: views of
@@ -78,10 +92,10 @@ EAGER = {"attn_implementation": "eager"}
 EXPERTS = {"experts_implementation": "batched_mm"}
 
 
-def _of_config(folder, config, task, mask, trains, classes, how):
+def _of_config(folder, config, wanted, how):
     import transformers
 
-    auto = getattr(transformers, tasks.TASKS[task].auto)
+    auto = getattr(transformers, tasks.TASKS[wanted.task].auto)
     if any(hasattr(config, each) for each in ("num_experts", "num_local_experts")):
         how = {**EXPERTS, **how}
     stored = any(
@@ -101,27 +115,48 @@ def _of_config(folder, config, task, mask, trains, classes, how):
                 **how,
             )
             saved = lambda: weights.names_of_saved(config)
-            notes = weights.check(folder, module, info, saved, classes)
+            notes = weights.check(folder, module, info, saved, wanted.classes)
         else:
             module = auto.from_config(config, **how).float()
             notes = (f"{folder} has no weights: values are those that transformers draws",)
     except (ValueError, OSError, KeyError, ImportError) as error:
         raise Error(f"{folder}: {_first_line(error)}")
     module.config.use_cache = False
-    module.train(trains)
-    of = tasks.of_problem(tasks.TASKS[task], module.config)
-    inputs, dims = tasks.example(of, module.config, mask)
+    module.train(wanted.trains)
+    of = tasks.of_problem(tasks.TASKS[wanted.task], module.config)
+    inputs, dims = tasks.example(of, module.config, wanted.mask)
+    asides = _add_token_types(folder, module, inputs, dims, wanted)
     most = getattr(module.config, "max_position_embeddings", None) or LENGTH
     lengths = {name: min(LENGTH, most) for name in (tasks.SEQUENCE, tasks.TARGET)}
     sizes = {tasks.BATCH: SAMPLES, tasks.CHOICES: CHOICES, **lengths}
     used = {dim for axes in dims.values() for dim in axes.values()}
     suggested = {n: s for n, s in sizes.items() if n in used}
     source = Source(module, inputs, dims, of.outputs, of.loss, of.labels, suggested, notes)
-    source.loss_of = of.loss_of
+    source.loss_of, source.asides = of.loss_of, asides
     if "attn_implementation" not in how:
         how = {**how, **EAGER}
-        source.otherwise = lambda: _of_config(folder, config, task, mask, trains, classes, how)
+        source.otherwise = lambda: _of_config(folder, config, wanted, how)
     return source
+
+
+def _add_token_types(folder, module, inputs, dims, wanted):
+    """token_type_ids as an input, if that is wanted; returns asides."""
+    import torch
+
+    types = getattr(module.config, "type_vocab_size", 0) or 0
+    if "token_type_ids" not in inspect.signature(module.forward).parameters or types < 2:
+        if wanted.token_types:
+            raise Error(f"{folder}: --token-types: the model tells no types of tokens apart")
+        return ()
+    if not wanted.token_types:
+        pairs = wanted.task in ("classification", "question-answering", "multiple-choice")
+        told = pairs and wanted.token_types is None
+        return ("token_type_ids are zeros; --token-types makes them an input",) if told else ()
+    draw = torch.Generator().manual_seed(2)
+    shape = inputs["input_ids"].shape
+    inputs["token_type_ids"] = torch.randint(types, shape, generator=draw)
+    dims["token_type_ids"] = dims["input_ids"]
+    return ()
 
 
 def from_function(file, name, trains):
