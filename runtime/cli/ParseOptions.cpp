@@ -162,7 +162,7 @@ void declareTraining(FlagTable &flags, Options &options) {
   declareSchedule(flags, options);
   flags.integer("--early-stop", options.earlyStop, 1,
                 "end the run after so many evaluations in a row that are not "
-                "better than the best by --keep-best [by the loss]");
+                "better than the best by --keep-best, or by the loss");
   flags.number("--stop-below", options.stopBelow, finite,
                "end the run when the loss of an evaluation is below this; "
                "without --eval-data, that of a step");

@@ -5,6 +5,8 @@
 #include "runtime/base/Error.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 namespace shardc::runtime::cli {
 
@@ -73,6 +75,35 @@ constexpr Known table[] = {
     {Side::Compiler, "--target", "target"},
     {Side::Compiler, "--cluster", "cluster"}};
 
+/// The flags that one of the two has alone; test_mistakes.py holds them against
+/// both --help texts.
+constexpr std::string_view compilersOwn =
+    "accumulate batch-norm buffer checkable cluster compile-to cpu dim "
+    "disable-pass dump-phases-to embed-weights embedding freeze "
+    "kernel-cache kernels list-ops loss memory-limit mesh metric muon "
+    "newton-schulz-steps offload optimizer output output-values pass-timing "
+    "precision prefetch quiet remarks remat reshard-after-backward "
+    "reshard-after-forward strategy target threads-per-rank timeline "
+    "trainable unit-option units update";
+constexpr std::string_view trainersOwn =
+    "adjust-lr attention betas check check-finite checkpoint-dir "
+    "checkpoint-every checkpoint-keep checkpoint-sync clip clip-norm "
+    "cuda-graph data data-limit decay-shape decay-steps device dropout "
+    "dropout-rate dry-run early-stop epochs eps eval-data eval-every "
+    "expect-loss-below export-best export-gradients export-onnx "
+    "export-safetensors grad-accumulation grad-divide group hash-entries "
+    "hash-steps html init-group keep-best last-batch launcher log-format "
+    "log-samples loss-norm loss-scale loss-scale-hysteresis "
+    "loss-scale-initial loss-scale-min loss-scale-window lr lr-power "
+    "max-restarts metrics min-lr min-lr-ratio momentum nesterov new-data "
+    "nnodes no-decay no-host-memory no-nesterov node-rank nproc-per-node "
+    "num-cycles offload-dir peak-tflops predict print-every profile "
+    "prometheus reduce resume sampler schedule seed selftest "
+    "selftest-cluster selftest-min shuffle stable-steps start-timeout steps "
+    "stop-below tensorboard threads time-limit timeout timescale "
+    "total-steps trace trace-steps transport tune warmup-ratio warmup-shape "
+    "warmup-start-factor warmup-steps weight-decay weights weights-match";
+
 bool has(std::string_view names, std::string_view name) {
   while (!names.empty()) {
     size_t end = std::min(names.find(' '), names.size());
@@ -83,24 +114,46 @@ bool has(std::string_view names, std::string_view name) {
   return false;
 }
 
-} // namespace
-
-std::string otherName(Side side, std::string_view flag) {
+/// Whose flag it is, and how it is called there; none where it is not known.
+std::optional<std::pair<Side, std::string>> find(std::string_view flag) {
   flag.remove_prefix(std::min(flag.find_first_not_of('-'), flag.size()));
   std::string name(flag);
   std::ranges::replace(name, '_', '-');
-  for (const Known &known : table) {
-    if (!has(known.names, name))
-      continue;
-    if (known.side == side)
-      return concat("it is ", known.flag, " here");
-    return side == Side::Trainer
-               ? concat("it is ", known.flag,
-                        " of shardc, when the trainer is compiled")
-               : concat("it is ", known.flag,
-                        " of the trainer that shardc writes");
-  }
-  return "";
+  for (const Known &known : table)
+    if (has(known.names, name))
+      return std::pair(known.side, std::string(known.flag));
+  for (auto [side, names] : {std::pair(Side::Compiler, compilersOwn),
+                             std::pair(Side::Trainer, trainersOwn)})
+    if (has(names, name))
+      return std::pair(side, "--" + name);
+  return std::nullopt;
+}
+
+} // namespace
+
+std::string otherName(Side side, std::string_view flag) {
+  auto found = find(flag);
+  if (!found)
+    return "";
+  const auto &[of, name] = *found;
+  if (of == side)
+    return concat("it is ", name, " here");
+  return side == Side::Trainer
+             ? concat("it is ", name,
+                      " of shardc, when the trainer is compiled")
+             : concat("it is ", name, " of the trainer that shardc writes");
+}
+
+std::string otherKey(Side side, std::string_view key) {
+  auto found = find(key);
+  if (!found)
+    return "";
+  std::string name = found->second.substr(2);
+  if (found->first == side)
+    return concat("it is ", name, " here");
+  return side == Side::Trainer
+             ? concat("it is ", name, " of the section compile")
+             : concat("it is ", name, ", outside of the section compile");
 }
 
 } // namespace shardc::runtime::cli

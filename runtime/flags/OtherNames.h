@@ -15,6 +15,10 @@ enum class Side { Compiler, Trainer };
 /// where none is known.
 std::string otherName(Side side, std::string_view flag);
 
+/// The same of a key of a configuration file: "it is lr here", "it is precision
+/// of the section compile".
+std::string otherKey(Side side, std::string_view key);
+
 } // namespace shardc::runtime::cli
 
 #endif

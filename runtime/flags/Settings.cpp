@@ -118,6 +118,8 @@ void Settings::addKeys(const ConfigNode &keys, const std::string &path,
            first->second, "; give it once");
     const Flag *flag = table.findKey(key);
     if (!flag) {
+      if (std::string other = otherKey(program.side, key); !other.empty())
+        fail(path, ":", value.line, ": unknown key '", key, "': ", other);
       std::vector<std::string> known = table.keys();
       if (program.section.empty())
         known.push_back(compileSection);
@@ -156,6 +158,8 @@ const Flag &Settings::findSet(const std::string &text, std::string &key,
       return *list;
     }
   }
+  if (std::string other = otherKey(program.side, key); !other.empty())
+    fail("--set ", text, ": unknown key '", key, "': ", other);
   fail("--set ", text, ": unknown key '", key, "'",
        suggestion(key, table.keys()),
        "; keys are the names of flags, see --help");

@@ -38,13 +38,19 @@ std::string InitialValues::namesText() const {
 }
 
 /// The folder of a checkpoint's parameters, where `path` is a checkpoint that
-/// is whole; else the path itself.
+/// is whole, or a run's folder of them, of which it is the last; else the path
+/// itself.
 static std::string behindManifest(const std::string &path) {
   std::error_code error;
-  if (!std::filesystem::exists(path + "/" + Manifest::fileName, error))
+  if (std::filesystem::exists(path + "/" + Manifest::fileName, error)) {
+    StoredCheckpoint compared(path);
+    return path + "/" + modelFolder;
+  }
+  if (!std::filesystem::is_directory(path, error))
     return path;
-  StoredCheckpoint compared(path);
-  return path + "/" + modelFolder;
+  CheckpointFolder folder(path);
+  std::vector<int64_t> steps = folder.steps();
+  return steps.empty() ? path : behindManifest(folder.pathOf(steps.back()));
 }
 
 /// Which parameters take --weights' values. Throws where none does.

@@ -4,6 +4,7 @@
 #include "runtime/base/Error.h"
 #include "runtime/base/Signals.h"
 #include "runtime/base/Text.h"
+#include "runtime/checkpoint/SharedFolder.h"
 #include "runtime/data/LossNormalization.h"
 #include "runtime/data/SampleOrder.h"
 #include "runtime/metrics/Process.h"
@@ -105,6 +106,9 @@ RankLoop::RankLoop(Run &run, ReadAhead &ahead, Communicator &communicator)
       plan(run.plan),
       order(run.settings.samples, run.settings.globalBatch, run.options.order),
       scaler(run.settings.lossScaling), watch(run.options, run.settings.start) {
+  // Before hours have gone by: not with the first save.
+  if (run.checkpoints && run.world.ranksPerProcess() < run.world.ranks())
+    checkSharedFolder(communicator, run.checkpoints->where());
   summary.microBatches = run.settings.microBatches;
   summary.checkpointCopyBytes = run.settings.checkpointCopyBytes;
   flops = stepFlops(plan, run.settings.microBatches);

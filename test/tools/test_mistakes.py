@@ -265,7 +265,29 @@ class Mistakes(ToolTest):
             for name in names.replace('"', " ").split():
                 # None is explained away where it is one.
                 self.assertEqual(f" --{name} " in flags, f"--{name}" == flag, (side, name))
+        flags_of = {
+            side: set(re.findall(r"^ +(?:-\w, ?)?--([\w-]+)", text, re.M))
+            for side, text in helps.items()
+        }
+        with open(OTHER_NAMES) as file:
+            lists = re.findall(r"(\w+)sOwn =\s*((?:\"[^\"]*\"\s*)+);", file.read())
+        self.assertEqual([name.title() for name, _ in lists], ["Compiler", "Trainer"])
+        for name, names in lists:
+            (other,) = flags_of.keys() - {name.title()}
+            only = flags_of[name.title()] - flags_of[other]
+            self.assertEqual(names.replace('"', " ").split(), sorted(only))
+        with open(self.path("keys.yaml"), "w") as file:
+            file.write("learning_rate: 3\n")
+        with open(self.path("section.yaml"), "w") as file:
+            file.write("precision: bf16\n")
+        with open(self.path("inner.yaml"), "w") as file:
+            file.write("compile:\n  model: model.onnx\n  shuffle: true\n")
         for words, answer in (
+            (["./m.trainer", "--freeze", "x"], "it is --freeze of shardc, when"),
+            (["./m.trainer", "--config", "keys.yaml"], "'learning_rate': it is lr here"),
+            (["./m.trainer", "--config", "section.yaml"], "precision of the section compile"),
+            ([SHARDC, "--config", "inner.yaml"], "it is shuffle, outside of the section compile"),
+            ([SHARDC, "model.onnx", "--momentum", "1"], "it is --momentum of the trainer"),
             (["./m.trainer", "--max_steps=3"], "--max_steps: it is --steps here"),
             (["./m.trainer", "--remat", "unit"], "--remat of shardc, when the trainer is compiled"),
             ([SHARDC, "model.onnx", "--lr", "1"], "it is --lr of the trainer that shardc writes"),

@@ -246,7 +246,9 @@ ParsedOptions shardc::parseOptions(Command command, int argc, char **argv,
           ? "Plans the training of an ONNX model, and says why a part of "
             "the plan is as it is."
           : "Compiles an ONNX model into one executable that trains it on "
-            "a mesh of ranks. `shardc explain MODEL.onnx [flags] WHAT` "
+            "a mesh of ranks. `shardc export`, of the Python package, makes "
+            "such a model of PyTorch's. `shardc explain MODEL.onnx [flags] "
+            "WHAT` "
             "says why its plan is as it is, and `shardc diff A B` what two "
             "trainers differ in: shardc explain --help, shardc diff "
             "--help.";

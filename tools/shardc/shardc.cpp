@@ -13,9 +13,15 @@ using namespace shardc;
 
 /// The program's exit code; 2 after an error in its flags.
 static int run(int argc, char **argv) {
-  // Models of these names are ./diff and ./explain.
+  // Models of these names are ./diff, ./explain and ./export.
   if (argc > 1 && llvm::StringRef(argv[1]) == "diff")
     return diff(argc - 1, argv + 1);
+  if (argc > 1 && llvm::StringRef(argv[1]) == "export") {
+    printError("shardc export is a command of the Python package, which is not "
+               "installed here: ./dev wheel makes it, and pip installs it; "
+               "docs/exporting.md says how to export by hand");
+    return 2;
+  }
   bool explains = argc > 1 && llvm::StringRef(argv[1]) == "explain";
   ParsedOptions parsed =
       parseOptions(explains ? Command::Explain : Command::Compile,
