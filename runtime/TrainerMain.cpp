@@ -211,6 +211,7 @@ Run makeRun(const Start &start, RunInputs &inputs, RunSettings settings,
   Manifest manifest =
       manifestOf(start.options, plan, settings, inputs.resumed.checkpoint.get(),
                  inputs.data, inputs.samples);
+  manifest.launched = start.launch.run;
   std::optional<UnshardedProgram> unsharded;
   if (start.options.check)
     unsharded.emplace(unshardedProgram(start, device));
@@ -307,7 +308,7 @@ int runIn(const Start &start) {
     lead(start, inputs, run);
   if (options.dryRun)
     return finishDryRun(run, missing);
-  openCheckpoints(run, inputs.lock, start.launch.run);
+  openCheckpoints(run, inputs.lock);
   Stop stop = watched(run, endAtOnce);
   if (stop)
     return reportStop(run, stop);

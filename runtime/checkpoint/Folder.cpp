@@ -10,8 +10,6 @@
 #include <cstdio>
 #include <fcntl.h>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -180,19 +178,6 @@ void CheckpointFolder::prune(int64_t keep,
       failErrno("cannot rename ", pathOf(all[i]));
     remove(old);
   }
-}
-
-static constexpr const char *runFile = "/.run";
-
-std::string CheckpointFolder::run() const {
-  std::ifstream file(path + runFile, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-void CheckpointFolder::markRun(const std::string &run) const {
-  std::ofstream file(path + runFile, std::ios::binary);
-  if (!file.write(run.data(), std::streamsize(run.size())).flush())
-    failErrno("cannot write ", path, runFile);
 }
 
 std::string CheckpointFolder::setAside(int64_t behind) const {

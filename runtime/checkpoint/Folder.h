@@ -47,10 +47,6 @@ public:
   /// Those behind `newest` are neither counted nor removed: another run's, or
   /// what is not whole.
   void prune(int64_t keep, std::optional<int64_t> newest = std::nullopt) const;
-  /// What markRun() was given last; empty: nothing.
-  std::string run() const;
-  /// Says in FOLDER/.run which run it is that writes here from now on.
-  void markRun(const std::string &run) const;
   /// Moves the checkpoints behind a step, or all, to a folder earlier-N in it,
   /// and returns its path; empty: there were none.
   std::string setAside(int64_t behind = -1) const;

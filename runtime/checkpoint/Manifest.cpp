@@ -58,6 +58,8 @@ std::string Manifest::text() const {
   for (const auto &[name, hash] : frozen)
     json["not_trained"][name] = hashText(hash);
   json["flags"] = flags;
+  if (!launched.empty())
+    json["launched"] = launched;
   if (!mlflowRun.empty())
     json["mlflow_run"] = mlflowRun;
   Json &list = json["files"] = Json::array();
@@ -151,6 +153,7 @@ Manifest Manifest::parse(const std::string &text, const std::string &path) {
         manifest.frozen[name] =
             std::stoull(hash.get<std::string>(), nullptr, 16);
     json.at("flags").get_to(manifest.flags);
+    manifest.launched = json.value("launched", "");
     manifest.mlflowRun = json.value("mlflow_run", "");
     for (const Json &file : json.at("files"))
       manifest.files.push_back(

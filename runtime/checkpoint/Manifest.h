@@ -33,9 +33,9 @@ struct BestEvaluation {
 
 /// How far a run has come: what a run that goes on begins with.
 struct Progress {
-  int64_t step = 0;    // steps that are done
-  int64_t updates = 0; // of them, those that were not skipped
-  Cursor cursor;       // behind them
+  int64_t step = 0;        // steps that are done
+  int64_t updates = 0;     // of them, those that were not skipped
+  Cursor cursor;           // behind them
   int64_t globalBatch = 0; // of this data; 0: none yet
   /// Steps beside those of the epochs that the cursor counts: of other data
   /// that came before, or of batches of another size.
@@ -69,6 +69,8 @@ struct Manifest {
   std::string initialValues;
   std::map<std::string, uint64_t> frozen;
   std::vector<std::string> flags;
+  /// Launch::run of the process that wrote it; empty: none.
+  std::string launched;
   /// The run of an MLflow server that has the metrics; empty: none.
   std::string mlflowRun;
   std::vector<CheckpointFile> files;

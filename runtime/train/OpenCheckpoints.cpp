@@ -6,6 +6,7 @@
 #include "runtime/base/Text.h"
 #include "runtime/base/ThreadPool.h"
 #include "runtime/checkpoint/FrozenHashes.h"
+#include "runtime/checkpoint/Resume.h"
 #include "runtime/data/Fingerprint.h"
 #include "runtime/metrics/Print.h"
 #include "runtime/train/Report.h"
@@ -115,8 +116,7 @@ std::unique_ptr<FolderLock> lockCheckpoints(const World &world,
   return lock;
 }
 
-void openCheckpoints(Run &run, std::unique_ptr<FolderLock> &lock,
-                     const std::string &launched) {
+void openCheckpoints(Run &run, std::unique_ptr<FolderLock> &lock) {
   const Options &options = run.options;
   if (!options.checkpointDir)
     return;
@@ -144,15 +144,14 @@ void openCheckpoints(Run &run, std::unique_ptr<FolderLock> &lock,
                  isThere ? concat("behind step ", step) : "of the earlier run",
                  " are in ", printable(aside), " now\n"));
   }
-  run.checkpoints->markRun(launched);
 }
 
 void resumeAfterRestart(const Launch &launch, Options &options) {
   if (launch.restarts == 0 || launch.run.empty() || !options.checkpointDir ||
       options.resume == "auto")
     return;
-  CheckpointFolder folder(*options.checkpointDir);
-  if (folder.run() != launch.run || folder.steps().empty())
+  Resumed last = findCheckpoint("auto", options.checkpointDir);
+  if (!last.checkpoint || last.checkpoint->manifest().launched != launch.run)
     return;
   options.resume = "auto";
   if (launch.process == 0)

@@ -43,9 +43,8 @@ std::unique_ptr<FolderLock> lockCheckpoints(const World &world,
                                             const Options &options);
 
 /// Makes the folder, before the run begins, locks it unless that was done, and
-/// sets aside what the run does not go on from. `launched`: Launch::run.
-void openCheckpoints(Run &run, std::unique_ptr<FolderLock> &lock,
-                     const std::string &launched);
+/// sets aside what the run does not go on from.
+void openCheckpoints(Run &run, std::unique_ptr<FolderLock> &lock);
 
 /// Where a launcher has started the run again, and it had saved something,
 /// --resume becomes auto, whatever it was: that has been followed.

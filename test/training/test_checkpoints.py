@@ -10,7 +10,7 @@ import time
 import numpy as np
 
 from checkpoint_test import CheckpointTest, MLP, SAVED, STEPS
-from reference import BUILD, Model, command, read_safetensors
+from reference import BUILD, CommandFailed, Model, command, read_metrics, read_safetensors
 
 
 class Checkpoints(CheckpointTest):
@@ -324,6 +324,78 @@ class Checkpoints(CheckpointTest):
         self.assertEqual(
             sorted(os.listdir(folder)), ["earlier-1", "step-00000006", "step-00000009"]
         )
+
+    def test_a_run_from_elsewhere_sets_aside_what_is_there(self):
+        """Another run's checkpoints are neither replaced nor gone on with."""
+        trainer = self.compile()
+        folder, other = self.path("c"), self.path("other")
+        self.train(trainer, "a", "--checkpoint-dir", folder, "--checkpoint-every", 2)
+        kept = self.content(os.path.join(folder, "step-00000004"))
+        self.train(trainer, "b", "--checkpoint-dir", other, "--grad-divide", 3, steps=2)
+        saves = ("--checkpoint-dir", folder, "--checkpoint-every", 2)
+        self.train(trainer, "c", *saves, "--resume", other, steps=4)
+        self.assertEqual(sorted(os.listdir(folder)), ["earlier-1", "step-00000004"])
+        aside = os.path.join(folder, "earlier-1")
+        self.assertEqual(
+            sorted(os.listdir(aside)), ["step-00000002", "step-00000004", "step-00000006"]
+        )
+        self.assertEqual(self.content(os.path.join(aside, "step-00000004")), kept)
+        self.assertNotEqual(self.content(os.path.join(folder, "step-00000004")), kept)
+
+    def test_a_restart_goes_on_from_what_was_saved(self):
+        """Whatever --resume says of the first start; a first start follows it."""
+        trainer, folder = self.compile(), self.path("c")
+        whole, final = self.train(trainer, "whole", steps=2000)
+        self.train(trainer, "a", "--checkpoint-dir", folder, steps=1)
+        words = [trainer, *MLP.train_flags(steps=2000), "--nproc-per-node", 2]
+        words += ["--max-restarts", 1, "--checkpoint-dir", folder, "--checkpoint-every", 20]
+        words += ["--resume", "none", "--metrics", self.path("m.jsonl")]
+        words += ["--export-safetensors", self.path("p.safetensors")]
+        process = subprocess.Popen(
+            [str(word) for word in words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        end = time.monotonic() + 60
+        while not os.path.isdir(os.path.join(folder, "step-00000020")):
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.001)
+        with open(f"/proc/{process.pid}/task/{process.pid}/children") as file:
+            os.kill(int(file.read().split()[-1]), signal.SIGKILL)
+        said = process.communicate(timeout=60)[0]
+        self.assertEqual(process.returncode, 0, said)
+        self.assertIn("restart 1: goes on from what it has saved in", said)
+        self.assertEqual(os.listdir(os.path.join(folder, "earlier-1")), ["step-00000001"])
+        done = {step["step"]: step["loss"] for step in read_metrics(self.path("m.jsonl"))[0]}
+        self.assertEqual(done, {step: values[0] for step, values in whole.items()})
+        self.assert_equal_values(read_safetensors(self.path("p.safetensors")), final)
+
+    def test_other_data_is_begun_where_that_is_said(self):
+        trainer, folder = self.compile(), self.path("c")
+        self.train(trainer, "a", "--checkpoint-dir", folder, steps=2)
+        data = MLP.data()
+        other = {name: self.path(name + ".npy") for name in data}
+        for name, path in data.items():
+            np.save(other[name], np.roll(np.load(path), 1, axis=0))
+        words = [trainer, "--checkpoint-dir", folder, "--resume", "auto"]
+        words += [w for name, path in other.items() for w in ("--data", f"{name}={path}")]
+        said = command(*words, "--steps", 3)
+        self.assertRegex(said.stderr, r"warning: --data .* is not what the run was saved with; it")
+        self.assertIn("step 3/3", said.stdout)
+        # Step 3 is of the other data by now, so what is new is shuffled.
+        words += ["--shuffle", "--epochs", 1]
+        with self.assertRaisesRegex(CommandFailed, "with no --shuffle, and this one .*--new-data"):
+            command(*words)
+        said = command(*words, "--new-data").stdout
+        samples = len(np.load(next(iter(other.values()))))
+        ends = 3 + samples // (MLP.batch // 2 * 2)
+        self.assertRegex(said, r"goes on behind step 3, from .*, with new data, at its first")
+        self.assertIn(f"step {ends}/{ends}", said)
+        # The same command goes on in it.
+        said = command(*words, "--new-data").stdout
+        self.assertRegex(said, rf"goes on behind step {ends}, from \S+\n")
+        self.assertNotIn("new data", said)
 
 
 if __name__ == "__main__":
