@@ -157,7 +157,12 @@ RunSettings agreeOn(const Start &start, const RunInputs &inputs) {
   if (inputs.resumed.checkpoint)
     settings.banner.goesOnFrom = inputs.resumed.checkpoint->where();
   settings.banner.beginsData = inputs.met.isNew;
-  Facts facts = start.self.checksums();
+  // What people call it first, and then what says that it is the same.
+  Facts facts = {{"the model", plan.model()},
+                 {"the mesh", meshText(plan.mesh())},
+                 {"the precision", precisionText(plan.precision())}};
+  for (auto &fact : start.self.checksums())
+    facts.push_back(std::move(fact));
   facts.emplace_back("the compiler", plan.compiler());
   facts.emplace_back("what it runs on", plan.target().name());
   for (auto &fact : factsOf(options, settings, inputs.data, inputs.evaluated()))
@@ -253,6 +258,8 @@ void lead(const Start &start, const RunInputs &inputs, Run &run) {
       !flags.empty())
     printWarning("the run that was saved was given " + flags +
                  ", and this one is not: it goes on without");
+  for (const std::string &warning : run.settings.scheduleTexts())
+    printWarning(warning);
   if (goesOn && !inputs.met.warning.empty())
     printWarning(inputs.met.warning);
   for (const std::string &warning : inputs.resumed.warnings)
@@ -274,10 +281,10 @@ int finishDryRun(Run &run, const std::string &missing) {
 /// Where something from outside ended the run.
 int reportStop(const Run &run, const Stop &stop) {
   std::string what = stop.timeLimit ? "--time-limit" : strsignal(stop.signal);
-  std::string saved = !run.checkpoints ? ""
-                      : stop.savedStep
-                          ? concat("step ", *stop.savedStep, " is saved; ")
-                          : "nothing new is saved; ";
+  std::string saved =
+      !run.checkpoints ? "without --checkpoint-dir nothing is saved; "
+      : stop.savedStep ? concat("step ", *stop.savedStep, " is saved; ")
+                       : "nothing new is saved; ";
   if (run.world.leads())
     std::fprintf(stderr, "trainer: stopped by %s; %s%s\n", what.c_str(),
                  saved.c_str(), printable(exportedText(run)).c_str());

@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace shardc::runtime {
 
@@ -22,6 +24,12 @@ plan::DType dtypeFromSafetensorsName(const std::string &name);
 /// onnx.TensorProto.DataType; INVALID or 0 where there is no counterpart.
 plan::DType dtypeFromOnnx(int32_t onnxDtype);
 int32_t onnxDtype(plan::DType dtype);
+
+/// The types in which parameters may be exported, by their names.
+inline const std::vector<std::pair<std::string, plan::DType>> exportTypes = {
+    {"float32", plan::FLOAT32},
+    {"bfloat16", plan::BFLOAT16},
+    {"float16", plan::FLOAT16}};
 
 bool isFloat(plan::DType dtype);
 /// Whether elements are 16-bit floats ("half" precision).

@@ -24,6 +24,8 @@ std::string Manifest::text() const {
   json["epoch"] = progress.cursor.epoch;
   json["position"] = progress.cursor.position;
   json["global_batch"] = progress.globalBatch;
+  if (progress.learningRate)
+    json["learning_rate"] = *progress.learningRate;
   if (progress.otherSteps)
     json["other_steps"] = progress.otherSteps;
   json["loss_scaler"] = {{"scale", progress.lossScale},
@@ -111,6 +113,8 @@ Manifest Manifest::parse(const std::string &text, const std::string &path) {
     readWhole(json.at("epoch"), progress.cursor.epoch);
     readWhole(json.at("position"), progress.cursor.position);
     readWhole(json.at("global_batch"), progress.globalBatch);
+    if (auto rate = json.find("learning_rate"); rate != json.end())
+      progress.learningRate = rate->get<double>();
     if (auto steps = json.find("other_steps"); steps != json.end())
       readWhole(*steps, progress.otherSteps);
     const Json &scaler = json.at("loss_scaler");

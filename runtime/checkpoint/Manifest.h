@@ -40,6 +40,7 @@ struct Progress {
   /// Steps beside those of the epochs that the cursor counts: of other data
   /// that came before, or of batches of another size.
   int64_t otherSteps = 0;
+  std::optional<double> learningRate; // of the last step
   // Of the loss scaler.
   double lossScale = 1;
   int64_t finiteSteps = 0, hysteresisLeft = 0, skippedSteps = 0;

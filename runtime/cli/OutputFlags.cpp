@@ -1,9 +1,11 @@
 // The flags of what a run prints and writes.
 #include "runtime/cli/OutputFlags.h"
 
+#include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
 #include "runtime/base/Text.h"
 #include "runtime/cli/CheckOptions.h"
+#include "runtime/cli/ParseGroups.h"
 
 namespace shardc::runtime::cli {
 
@@ -66,7 +68,19 @@ void declareOutput(FlagTable &flags, Options &options) {
                 "steps that are traced, behind the first two where the run has "
                 "as many [3]");
   flags.path("--export-safetensors", options.exportSafetensors, "FILE",
-             "the trained parameters under PyTorch's names");
+             "the parameters under PyTorch's names, frozen ones too");
+  flags.value("--export-match", "REGEX",
+              "parameters in whose names the regex is found are in the file of "
+              "--export-safetensors, as adapters alone [all are]",
+              [&](const std::string &name, const std::string &text) {
+                options.exportMatch = parseRegex(name, text);
+              });
+  flags.value("--export-dtype", "float32|bfloat16|float16",
+              "type of the values of --export-safetensors [that of the master "
+              "weights]",
+              [&](const std::string &name, const std::string &text) {
+                options.exportDtype = parseChoice(name, text, exportTypes);
+              });
   flags.path("--export-onnx", options.exportOnnx, "FILE",
              "the compiled graph with the trained parameters");
   flags.path("--export-gradients", options.exportGradients, "FILE",

@@ -59,6 +59,9 @@ void declareData(FlagTable &flags, Options &options) {
             "the same for samples that are only evaluated",
             addTo(options.evalData))
       .isLocal = true;
+  flags.integer("--eval-limit", options.evalLimit, 1,
+                "the first N samples of --eval-data alone [all; 65536 of "
+                "synthetic ones]");
   flags.value("--eval-every", "N|Ne",
               "evaluate before the first step and every N steps, or behind "
               "every N epochs [only after the last step]",

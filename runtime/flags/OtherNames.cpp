@@ -90,19 +90,20 @@ constexpr std::string_view trainersOwn =
     "checkpoint-every checkpoint-keep checkpoint-sync clip clip-norm "
     "cuda-graph data data-limit decay-shape decay-steps device dropout "
     "dropout-rate dry-run early-stop epochs eps eval-data eval-every "
-    "expect-loss-below export-best export-gradients export-onnx "
-    "export-safetensors grad-accumulation grad-divide group hash-entries "
-    "hash-steps html init-group keep-best last-batch launcher log-format "
-    "log-samples loss-norm loss-scale loss-scale-hysteresis "
-    "loss-scale-initial loss-scale-min loss-scale-window lr lr-power "
-    "max-restarts metrics min-lr min-lr-ratio momentum nesterov new-data "
-    "nnodes no-decay no-host-memory no-nesterov node-rank nproc-per-node "
-    "num-cycles offload-dir peak-tflops predict print-every profile "
-    "prometheus reduce resume sampler schedule seed selftest "
-    "selftest-cluster selftest-min shuffle stable-steps start-timeout steps "
-    "stop-below tensorboard threads time-limit timeout timescale "
-    "total-steps trace trace-steps transport tune warmup-ratio warmup-shape "
-    "warmup-start-factor warmup-steps weight-decay weights weights-match";
+    "eval-limit expect-loss-below export-best export-dtype export-gradients "
+    "export-match export-onnx export-safetensors grad-accumulation "
+    "grad-divide group hash-entries hash-steps html init-group keep-best "
+    "last-batch launcher log-format log-samples loss-norm loss-scale "
+    "loss-scale-hysteresis loss-scale-initial loss-scale-min "
+    "loss-scale-window lr lr-power max-restarts metrics min-lr min-lr-ratio "
+    "momentum nesterov new-data nnodes no-decay no-host-memory no-nesterov "
+    "node-rank nproc-per-node num-cycles offload-dir peak-tflops predict "
+    "print-every profile prometheus reduce resume sampler schedule seed "
+    "selftest selftest-cluster selftest-min shuffle stable-steps "
+    "start-timeout steps stop-below tensorboard threads time-limit timeout "
+    "timescale total-steps trace trace-steps transport tune warmup-ratio "
+    "warmup-shape warmup-start-factor warmup-steps weight-decay weights "
+    "weights-match";
 
 bool has(std::string_view names, std::string_view name) {
   while (!names.empty()) {

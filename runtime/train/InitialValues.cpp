@@ -53,18 +53,17 @@ static std::string behindManifest(const std::string &path) {
   return steps.empty() ? path : behindManifest(folder.pathOf(steps.back()));
 }
 
-/// Which parameters take --weights' values. Throws where none does.
-static ParameterChoice weightsChoice(const Options &options,
-                                     const plan::Plan &plan) {
-  if (!options.weightsMatch)
+ParameterChoice choiceOf(const char *flag,
+                         const std::optional<std::string> &pattern,
+                         const plan::Plan &plan) {
+  if (!pattern)
     return {};
-  auto regex = std::make_shared<Regex>(*options.weightsMatch);
+  auto regex = std::make_shared<Regex>(*pattern);
   ParameterChoice choice = [regex](const plan::Parameter &parameter) {
     return regex->isFoundIn(parameter.name());
   };
   if (std::ranges::none_of(plan.parameters(), choice))
-    fail("--weights-match ", *options.weightsMatch,
-         " is found in no parameter's name; one is ",
+    fail(flag, " ", *pattern, " is found in no parameter's name; one is ",
          plan.parameters_size() ? plan.parameters(0).name() : "none");
   return choice;
 }
@@ -113,7 +112,8 @@ InitialValues ValuesOpener::open() {
     openRest(values, needed);
     return values;
   }
-  const ParameterChoice isChosen = weightsChoice(options, plan);
+  const ParameterChoice isChosen =
+      choiceOf("--weights-match", options.weightsMatch, plan);
   const std::string path = behindManifest(*options.weights);
   const bool areShards = !shardFiles(path).empty();
   if (areShards)

@@ -32,6 +32,12 @@ struct InitialValues {
   std::string namesText() const;
 };
 
+/// The parameters in whose names a flag's regular expression is found; without
+/// one all (null). Throws an Error where there is none.
+ParameterChoice choiceOf(const char *flag,
+                         const std::optional<std::string> &pattern,
+                         const plan::Plan &plan);
+
 /// Of all parameters that `resumed` (null: the run begins anew) does not have.
 /// Throws an Error where a file is not there, or has not what the plan asks for.
 InitialValues openInitialValues(const Options &options, const plan::Plan &plan,

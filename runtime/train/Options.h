@@ -107,7 +107,7 @@ struct Options {
 
   std::vector<NamedFile> data;
   std::vector<NamedFile> evalData;
-  std::optional<int64_t> dataLimit; // samples
+  std::optional<int64_t> dataLimit, evalLimit; // samples
   EvaluateEvery evalEvery;
   OrderSettings order; // its seed is --seed
 
@@ -172,6 +172,8 @@ struct Options {
   int64_t traceSteps = 3;
   std::optional<std::string> exportGradients;
   std::optional<std::string> exportSafetensors;
+  std::optional<std::string> exportMatch; // a regular expression
+  std::optional<plan::DType> exportDtype;
   std::optional<std::string> exportOnnx;
 
   std::vector<PredictOption> predictions;

@@ -34,7 +34,7 @@ RunInputs::RunInputs(const World &world, const Options &options,
     data.checkLabels("--data");
   }
   if (!options.evalData.empty()) {
-    evalData.emplace(plan, options.evalData, "--eval-data", std::nullopt,
+    evalData.emplace(plan, options.evalData, "--eval-data", options.evalLimit,
                      /*mayLackLabels=*/!options.predictions.empty());
     Evaluation::check(plan, *evalData);
     checkLabelsAreGiven(options, plan, *evalData);

@@ -4,6 +4,7 @@
 #include "runtime/base/Text.h"
 #include "runtime/files/FileUses.h"
 #include "runtime/inspect/HashFiles.h"
+#include "runtime/train/InitialValues.h"
 #include "runtime/train/OpenSinks.h"
 
 namespace shardc::runtime {
@@ -59,7 +60,11 @@ void openOutputs(Run &run) {
         SafetensorsExport::Values::Gradients);
   if (options.exportSafetensors)
     run.parameters = std::make_unique<SafetensorsExport>(
-        run.plan, *options.exportSafetensors);
+        run.plan, *options.exportSafetensors,
+        SafetensorsExport::Values::Parameters,
+        ExportSelection{
+            choiceOf("--export-match", options.exportMatch, run.plan),
+            options.exportDtype});
   if (run.onnx)
     run.onnx->open();
   for (const PredictOption &option : options.predictions)

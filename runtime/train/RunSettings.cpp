@@ -229,6 +229,37 @@ static StepNumbers resolveNumbers(const Options &options,
   return numbers;
 }
 
+std::vector<std::string> RunSettings::scheduleTexts() const {
+  std::vector<std::string> texts;
+  if (steps <= start.step)
+    return texts;
+  const Schedule &s = schedule;
+  if (s.warmupSteps >= steps)
+    texts.push_back(concat("the warm-up of ", s.warmupSteps,
+                           " steps does not end in the run's ", steps,
+                           ": the learning rate stays below --lr"));
+  else if (s.kind == Schedule::Kind::WarmupStableDecay && s.decaySteps > 0 &&
+           s.warmupSteps + s.stableSteps >= steps)
+    texts.push_back(concat("the decay of the learning rate would begin behind "
+                           "step ",
+                           s.warmupSteps + s.stableSteps, ", and the run has ",
+                           steps, " steps"));
+  if (s.peak > 0 && s.learningRate(steps - 1) == 0 && s.totalSteps < steps)
+    texts.push_back(concat(
+        "the learning rate is 0 behind step ", s.totalSteps, " of the run's ",
+        steps, ": the schedule is of --total-steps ", s.totalSteps));
+  if (!start.learningRate)
+    return texts;
+  double now = s.learningRate(start.step - 1), before = *start.learningRate;
+  if (std::abs(now - before) > 1e-9 * std::max(now, before))
+    texts.push_back(concat("the last step of the run that was saved had a "
+                           "learning rate of ",
+                           numberText(before),
+                           ", and by the flags of this one it is ",
+                           numberText(now)));
+  return texts;
+}
+
 RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
                                  const DeviceTraits &device,
                                  std::optional<int64_t> samples,

@@ -58,6 +58,10 @@ struct RunSettings {
   Progress start;
   BannerFacts banner;
 
+  /// What of the schedule does not come to pass in the steps of this run, or is
+  /// not what the run that was saved had; warnings.
+  std::vector<std::string> scheduleTexts() const;
+
   /// Throws an Error where a flag cannot be honoured, the samples do not fill
   /// a batch, or the run cannot go on from `resumed` (null: it begins anew).
   /// `samples`: of --data, none where a run without steps has no data.

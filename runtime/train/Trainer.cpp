@@ -152,6 +152,8 @@ Progress RankLoop::progress(int64_t stepsDone) const {
   now.cursor = cursor;
   now.globalBatch = run.settings.globalBatch;
   now.otherSteps = run.settings.start.otherSteps;
+  if (stepsDone > 0)
+    now.learningRate = run.settings.schedule.learningRate(stepsDone - 1);
   LossScaler::State state = scaler.state();
   now.lossScale = state.scale;
   now.finiteSteps = state.finiteSteps;

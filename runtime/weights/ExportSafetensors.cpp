@@ -31,15 +31,18 @@ static plan::DType exportedType(const plan::Plan &plan,
 }
 
 SafetensorsExport::SafetensorsExport(const plan::Plan &plan,
-                                     const std::string &path, Values values)
+                                     const std::string &path, Values values,
+                                     const ExportSelection &selection)
     : plan(plan), file(path) {
   std::vector<SafetensorsEntry> entries;
   uint64_t bytes = 0;
   for (int i = 0; i < plan.parameters_size(); ++i) {
     const plan::Parameter &parameter = plan.parameters(i);
     plan::DType dtype = exportedType(plan, parameter, values);
-    if (dtype == plan::INVALID)
+    if (dtype == plan::INVALID ||
+        (selection.isChosen && !selection.isChosen(parameter)))
       continue;
+    dtype = selection.dtype.value_or(dtype);
     SafetensorsEntry entry;
     entry.name = parameter.name();
     entry.dtype = dtype;

@@ -6,10 +6,18 @@
 #include "runtime/files/OutputFile.h"
 #include "runtime/weights/ParameterSource.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace shardc::runtime {
+
+/// What of the parameters is written: those that are chosen, where there is a
+/// choice, and in which type, where that is not theirs.
+struct ExportSelection {
+  ParameterChoice isChosen = {};
+  std::optional<plan::DType> dtype = {};
+};
 
 class SafetensorsExport {
 public:
@@ -21,7 +29,8 @@ public:
   /// Opens the output and sees to it that there is room. Parameters are
   /// written, trained or frozen; buffers are the model's own, not the run's.
   SafetensorsExport(const plan::Plan &plan, const std::string &path,
-                    Values values = Values::Parameters);
+                    Values values = Values::Parameters,
+                    const ExportSelection &selection = {});
   /// Writes all values, in chunks, and makes the file appear.
   void write(const ParameterSource &values);
   /// The file, once write() has made it appear; else empty.

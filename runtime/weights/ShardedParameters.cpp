@@ -29,7 +29,9 @@ std::vector<std::string> shardFiles(const std::string &folder) {
 void checkTensor(const StoredTensors &tensors, const std::string &key,
                  const plan::Parameter &parameter, const std::string &folder) {
   if (!tensors.has(key))
-    fail(folder, ": has no tensor ", key, ", which this trainer trains");
+    fail(folder, ": has no tensor ", key, ", which this trainer trains",
+         "; if it was frozen there, give --weights that and --weights-match "
+         "for the others, and begin anew");
   std::vector<int64_t> shape(parameter.shape().begin(),
                              parameter.shape().end());
   if (tensors.shapeOf(key) != shape)

@@ -5,6 +5,8 @@ import shutil
 import struct
 import unittest
 
+import numpy as np
+
 from tool_test import BUILD, MODELS, SHARDC, ToolTest, run
 
 CKPT = os.path.join(BUILD, "bin", "shardc-ckpt")
@@ -137,6 +139,12 @@ class ShardcCkpt(ToolTest):
             set(os.listdir(self.path("many"))),
             {"model.safetensors.index.json", *index["weight_map"].values()},
         )
+        self.works(CKPT, *words, self.path("half"), "--dtype", "bfloat16")
+        for name, (kind, shape, values) in tensors(self.path("half/model.safetensors")).items():
+            self.assertEqual((kind, shape), ("BF16", expected[name][1]))
+            whole = np.frombuffer(expected[name][2], np.float32)
+            halves = np.frombuffer(values, np.uint16).astype(np.uint32) << 16
+            np.testing.assert_allclose(halves.view(np.float32), whole, rtol=2**-8)
         # A trainer takes both.
         for folder in ("one", "many"):
             again = ("--weights", self.path(folder), "--steps", 0)

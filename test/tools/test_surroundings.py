@@ -18,6 +18,7 @@ from tool_test import MODELS, SHARDC, ToolTest, run
 
 MODEL = os.path.join(MODELS, "gpt2-tiny")
 LOSS = "cross-entropy:logits=logits,labels=labels,shift=1"
+UNSAVED = "without --checkpoint-dir nothing is saved"
 
 
 class Surroundings(ToolTest):
@@ -233,7 +234,9 @@ class Surroundings(ToolTest):
             "| head -1 > /dev/null",
         )
         self.assertEqual(code, 128 + signal.SIGPIPE, error)
-        self.assertRegex(error, "^trainer: stopped by Broken pipe; nothing was exported\n$")
+        self.assertRegex(
+            error, f"^trainer: stopped by Broken pipe; {UNSAVED}; nothing was exported\n$"
+        )
         code, error = self.shell(
             [SHARDC, self.model, *self.flags, "--compile-to=plan"], "| head -1 > /dev/null"
         )
@@ -257,7 +260,7 @@ class Surroundings(ToolTest):
         _, error = process.communicate(timeout=30)
         self.assertEqual(
             (process.returncode, error),
-            (128 + signal.SIGHUP, "trainer: stopped by Hangup; nothing was exported\n"),
+            (128 + signal.SIGHUP, f"trainer: stopped by Hangup; {UNSAVED}; nothing was exported\n"),
         )
         self.assert_nothing_left()
 

@@ -25,6 +25,7 @@ OTHERS = re.compile(r"(SLURM|PMI|OMPI|MPI|RANK|WORLD|LOCAL|MASTER|SHARDC_PROCESS
 RUN = ("--data", "synthetic:1", "--lr", "1e-3")
 ENDLESS = (*RUN, "--steps", 100_000_000)
 KILLS = int(os.environ.get("SHARDC_TEST_KILLS", 20))
+UNSAVED = "without --checkpoint-dir nothing is saved"
 LOST = 4  # the exit code of who lost another
 
 
@@ -335,8 +336,8 @@ class Signals(Processes):
                 processes[random.randrange(4)].send_signal(kind)
                 for rank, (code, errors) in enumerate(self.ends(processes, 10)):
                     self.assertEqual(code, 128 + kind, errors)
-                    said = f"trainer: stopped by {signal.strsignal(kind)}; nothing was exported\n"
-                    self.assertEqual(errors, said if rank == 0 else "")
+                    said = f"trainer: stopped by {signal.strsignal(kind)}; {UNSAVED}; nothing"
+                    self.assertEqual(errors, f"{said} was exported\n" if rank == 0 else "")
 
     def test_all_save_the_same_step(self):
         folder = self.enterContext(tempfile.TemporaryDirectory())

@@ -33,6 +33,8 @@ struct ExportOptions {
   std::string output;
   /// hf and dcp: bytes of a file at most.
   uint64_t shardBytes = 5'000'000'000;
+  /// hf: what floats are rounded to; none: they stay what they are.
+  std::optional<plan::DType> dtype;
   /// hf: a folder whose configuration and tokenizer are copied.
   std::optional<std::string> like;
   /// onnx: the trainer whose graph it is.

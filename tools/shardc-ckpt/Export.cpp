@@ -24,21 +24,31 @@ namespace shardc::runtime {
 
 namespace fs = std::filesystem;
 
-static uint64_t bytesOf(const StoredTensors &tensors, const std::string &key) {
-  uint64_t bytes = elementSize(tensors.dtypeOf(key));
-  for (int64_t dim : tensors.shapeOf(key))
+/// Tensors as they are written: in the type that they have, or as `dtype`.
+struct Written {
+  const StoredTensors &tensors;
+  std::optional<plan::DType> dtype = {};
+
+  plan::DType dtypeOf(const std::string &key) const {
+    return dtype.value_or(tensors.dtypeOf(key));
+  }
+};
+
+static uint64_t bytesOf(const Written &written, const std::string &key) {
+  uint64_t bytes = elementSize(written.dtypeOf(key));
+  for (int64_t dim : written.tensors.shapeOf(key))
     bytes *= uint64_t(dim);
   return bytes;
 }
 
 /// The tensors of each file, in order, none of more than `most` bytes but where
 /// one tensor is.
-static std::vector<std::vector<std::string>>
-shardsOf(const StoredTensors &tensors, uint64_t most) {
+static std::vector<std::vector<std::string>> shardsOf(const Written &written,
+                                                      uint64_t most) {
   std::vector<std::vector<std::string>> shards;
   uint64_t bytes = 0;
-  for (const std::string &key : tensors.keys()) {
-    uint64_t own = bytesOf(tensors, key);
+  for (const std::string &key : written.tensors.keys()) {
+    uint64_t own = bytesOf(written, key);
     if (shards.empty() || bytes + own > most) {
       shards.emplace_back();
       bytes = 0;
@@ -50,34 +60,34 @@ shardsOf(const StoredTensors &tensors, uint64_t most) {
 }
 
 /// Writes these tensors behind a header, in its order.
-static void writeShard(const StoredTensors &tensors,
+static void writeShard(const Written &written,
                        const std::vector<std::string> &keys,
                        const std::string &path, const std::string &header) {
   OutputFile file(path);
   file.write(header.data(), header.size());
   std::vector<std::byte> chunk;
   for (const std::string &key : keys) {
-    plan::DType dtype = tensors.dtypeOf(key);
+    plan::DType dtype = written.dtypeOf(key);
     auto size = int64_t(elementSize(dtype));
-    int64_t count = int64_t(bytesOf(tensors, key)) / size;
+    int64_t count = int64_t(bytesOf(written, key)) / size;
     for (int64_t at = 0; at < count; at += elementsAtOnce) {
       int64_t end = std::min(count, at + elementsAtOnce);
       chunk.resize((end - at) * size);
-      tensors.read(key, at, end, dtype, chunk.data());
+      written.tensors.read(key, at, end, dtype, chunk.data());
       file.write(chunk.data(), chunk.size());
     }
   }
   file.commit();
 }
 
-static std::string hfHeader(const StoredTensors &tensors,
+static std::string hfHeader(const Written &written,
                             const std::vector<std::string> &keys) {
   std::vector<SafetensorsEntry> entries;
   for (const std::string &key : keys) {
     SafetensorsEntry &entry = entries.emplace_back();
     entry.name = key;
-    entry.dtype = tensors.dtypeOf(key);
-    entry.shape = tensors.shapeOf(key);
+    entry.dtype = written.dtypeOf(key);
+    entry.shape = written.tensors.shapeOf(key);
   }
   return safetensorsHeader(entries);
 }
@@ -163,7 +173,8 @@ static void exportHf(const StoredCheckpoint &checkpoint,
   if (error)
     fail("cannot read ", *options.like, ": ", error.message());
 
-  auto shards = shardsOf(tensors, options.shardBytes);
+  const Written as{tensors, options.dtype};
+  auto shards = shardsOf(as, options.shardBytes);
   nlohmann::ordered_json index;
   uint64_t total = 0;
   std::set<std::string> written;
@@ -172,12 +183,12 @@ static void exportHf(const StoredCheckpoint &checkpoint,
     if (shards.size() > 1)
       std::snprintf(name, sizeof(name), "model-%05zu-of-%05zu.safetensors",
                     i + 1, shards.size());
-    writeShard(tensors, shards[i], options.output + "/" + name,
-               hfHeader(tensors, shards[i]));
+    writeShard(as, shards[i], options.output + "/" + name,
+               hfHeader(as, shards[i]));
     written.insert(name);
     for (const std::string &key : shards[i]) {
       index["weight_map"][key] = name;
-      total += bytesOf(tensors, key);
+      total += bytesOf(as, key);
     }
   }
   if (shards.size() > 1) {
@@ -223,14 +234,14 @@ static void exportDcp(const StoredCheckpoint &checkpoint,
     fs::create_directories(folder, error);
     if (error)
       fail("cannot make the folder ", folder, ": ", error.message());
-    auto shards = shardsOf(tensors, options.shardBytes);
+    auto shards = shardsOf({tensors}, options.shardBytes);
     std::set<std::string> written;
     for (size_t i = 0; i < shards.size(); ++i) {
       char name[64];
       std::snprintf(name, sizeof(name),
                     "shard-00001-model-%05zu-of-%05zu.safetensors", i + 1,
                     shards.size());
-      writeShard(tensors, shards[i], folder + "/" + name,
+      writeShard({tensors}, shards[i], folder + "/" + name,
                  dcpHeader(tensors, shards[i]));
       written.insert(name);
       count += shards[i].size();

@@ -1,4 +1,5 @@
 // shardc-ckpt: what can be done with checkpoints without a trainer.
+#include "runtime/base/DType.h"
 #include "runtime/flags/ParseValue.h"
 #include "tools/ToolMain.h"
 #include "tools/shardc-ckpt/Commands.h"
@@ -23,7 +24,7 @@ static uint64_t parseSize(const std::string &text) {
 
 int main(int argc, char **argv) {
   std::string first, second, keep;
-  std::optional<std::string> size;
+  std::optional<std::string> size, dtype;
   bool tensors = false;
   ExportOptions options;
   std::vector<cli::Command> commands = {
@@ -64,12 +65,20 @@ int main(int argc, char **argv) {
         {"--to", &options.to, "hf, onnx or dcp", {"hf", "onnx", "dcp"}},
         {"-o,--output", &options.output, "the folder, or the file"},
         {"--shard-size", &size, "hf, dcp: bytes of a file at most [5GB]"},
+        {"--dtype",
+         &dtype,
+         "hf: type of the values [that of the master weights]",
+         {"float32", "bfloat16", "float16"}},
         {"--like", &options.like,
          "hf: copies configuration and tokenizer of this folder"},
         {"--trainer", &options.trainer, "onnx: the trainer whose graph it is"}},
        [&] {
          if (size)
            options.shardBytes = parseSize(*size);
+         if (dtype && options.to != "hf")
+           fail("--dtype is of --to hf");
+         if (dtype)
+           options.dtype = cli::parseChoice("--dtype", *dtype, exportTypes);
          exportTo(options);
          return 0;
        }}};

@@ -8,9 +8,11 @@
 #include "runtime/weights/OnnxIndex.h"
 #include "runtime/weights/RandomParameters.h"
 #include "runtime/weights/StoredParameters.h"
+#include "runtime/weights/StoredTensors.h"
 #include "runtime/weights/WireReader.h"
 #include "test/runtime/TemporaryFolder.h"
 
+#include <cmath>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
@@ -143,6 +145,31 @@ TEST_F(Export, SafetensorsHaveTheTypesOfWhatTheyHold) {
   EXPECT_EQ(typeOf("b\"q", Values::Gradients), plan::INVALID);
   plan.mutable_parameters(1)->mutable_source()->set_dtype(plan::FLOAT64);
   EXPECT_EQ(typeOf("b\"q", Values::Parameters), plan::FLOAT64);
+}
+
+TEST_F(Export, WhatIsChosenIsWrittenInATypeOfItsOwn) {
+  plan.mutable_parameters(1)->set_trainable(true);
+  std::string path = folder / "out.safetensors";
+  auto isW = [](const plan::Parameter &parameter) {
+    return parameter.name() == "w";
+  };
+  SafetensorsExport(plan, path, SafetensorsExport::Values::Parameters,
+                    {isW, plan::BFLOAT16})
+      .write(*values);
+  OpenFiles files;
+  auto entries = readSafetensorsHeader(files.open(path).descriptor, path);
+  ASSERT_EQ(entries.size(), 1u);
+  EXPECT_EQ(entries.begin()->first, "w");
+  EXPECT_EQ(entries.begin()->second.dtype, plan::BFLOAT16);
+  StoredTensors stored({path});
+  for (int64_t i : {0, 7, 599}) {
+    float whole, rounded;
+    values->read(0, i, i + 1, plan::FLOAT32,
+                 reinterpret_cast<std::byte *>(&whole));
+    stored.read("w", i, i + 1, plan::FLOAT32,
+                reinterpret_cast<std::byte *>(&rounded));
+    EXPECT_NEAR(rounded, whole, std::abs(whole) / 256);
+  }
 }
 
 TEST_F(Export, AFrozenParameterMayNotBeMissing) {
