@@ -135,6 +135,27 @@ class Checks(unittest.TestCase):
             self.assertEqual(first.input[2], true.output[0])
         self.assertEqual(model.graph.node[2].input[2], "mode")
 
+    def test_adapters_are_said_to_be_trained(self):
+        layers = [f"model.layers.{i}." for i in range(12)]
+        ends = [f"{each}_proj.base.weight" for each in "qkvo"] + ["norm.weight"]
+        frozen = ["model.embed.weight", *(layer + end for layer in layers for end in ends)]
+        adapters = [
+            f"{layer}{each}_proj.lora.{ab}" for layer in layers for each in "qv" for ab in "AB"
+        ]
+        self.assertEqual(
+            export._choice(frozen, adapters),
+            [
+                *("--trainable", r"^model\.layers\.[0-9]+\.q_proj\.lora\."),
+                *("--trainable", r"^model\.layers\.[0-9]+\.v_proj\.lora\."),
+            ],
+        )
+        self.assertEqual(
+            export._choice(["model.embed.weight"], adapters), ["--freeze", r"^model\.embed\."]
+        )
+        self.assertEqual(export._choice([], adapters), [])
+        self.assertEqual(export._choice(["a.1.b"], []), ["--freeze", r"^a\."])
+        self.assertEqual(export._choice(["a.1.b"], ["a.1.c", "a.2.b"])[1], r"^a\.1\.b$")
+
     def test_patterns_find_what_is_frozen_alone(self):
         trained = ["body.0.bias", "head.weight", "embedding.weight"]
         for frozen, wanted in (

@@ -29,9 +29,7 @@ class Exported:
             flags += ["--dim", f"{name}={size}"]
         if self.source.loss:
             flags += ["--loss", self.source.loss]
-        for pattern in _patterns(self.found.frozen, self.found.trained):
-            flags += ["--freeze", pattern]
-        return flags
+        return flags + _choice(self.found.frozen, self.found.trained)
 
     def _sizes(self):
         sizes = dict(self.source.sizes)
@@ -52,10 +50,17 @@ class Exported:
         return shlex.join(compiler), shlex.join(run)
 
 
-def _patterns(frozen, trained):
-    """Regular expressions that are found in the names of `frozen`, and of no other: where whole
-    modules are frozen, theirs."""
-    patterns, left = [], list(frozen)
+def _choice(frozen, trained):
+    """Flags that say which are trained, by what is said in fewer: what is frozen, or what is not."""
+    freeze, train = _patterns(frozen, trained), _patterns(trained, frozen)
+    by_less = ("--trainable", train) if 0 < len(train) < len(freeze) else ("--freeze", freeze)
+    return [word for pattern in by_less[1] for word in (by_less[0], pattern)]
+
+
+def _patterns(chosen, others):
+    """Regular expressions that are found in the names of `chosen`, and of no other: those of whole
+    modules where these are, and of all layers where these are alike."""
+    patterns, left = [], list(chosen)
     while left:
         parts = left[0].split(".")
         for count in range(1, len(parts) + 1):
@@ -63,10 +68,16 @@ def _patterns(frozen, trained):
             pattern = (
                 "^" + re.escape(head).replace(r"\-", "-") + ("$" if count == len(parts) else r"\.")
             )
-            if not any(re.search(pattern, name) for name in trained):
+            if not any(re.search(pattern, name) for name in others):
                 break
+        of_all = re.sub(r"(?<=\\\.)\d+(?=\\\.|\$)", "[0-9]+", pattern)
+        rest, rest_of_all = (
+            [name for name in left if not re.search(each, name)] for each in (pattern, of_all)
+        )
+        if len(rest_of_all) < len(rest) and not any(re.search(of_all, name) for name in others):
+            pattern, rest = of_all, rest_of_all
         patterns.append(pattern)
-        left = [name for name in left if not re.search(pattern, name)]
+        left = rest
     return patterns
 
 
