@@ -71,6 +71,9 @@ void cli::checkCombinations(const Options &options) {
        " without --export-safetensors"},
       {"--export-dtype", options.exportSafetensors.has_value(),
        " without --export-safetensors"},
+      {"--eval-command", !options.evalData.empty(), " without --eval-data"},
+      {"--eval-command", !options.predictions.empty(),
+       " without --predict, whose outputs it gets"},
       {"--eval-limit", !options.evalData.empty(), " without --eval-data"},
       {"--peak-tflops", options.metrics.has_value(), " without --metrics"},
       {"--trace-steps", options.trace.has_value(), " without --trace"},
@@ -239,9 +242,14 @@ void checkOptions(const Options &options, const plan::Plan &plan,
       fail("--predict names the output '", name, "' twice");
     predicted.push_back(name);
   }
-  if (options.keepBest == BestBy::Accuracy && !hasAccuracy(plan))
-    fail("--keep-best accuracy needs a trainer that was compiled with shardc "
-         "--metric accuracy");
+  if (options.keepBest && !options.keepBest->isLoss() && !options.evalCommand &&
+      !(options.keepBest->metric == "accuracy" && hasAccuracy(plan)))
+    fail("--keep-best ", options.keepBest->metric,
+         options.keepBest->metric == "accuracy"
+             ? " needs a trainer that was compiled with shardc --metric "
+               "accuracy, or --eval-command, which gives it"
+             : " needs --eval-command, which gives it; without, there are "
+               "eval_loss and accuracy");
   checkLossScale(options, plan);
 }
 

@@ -33,14 +33,17 @@ void declareCheckpoints(FlagTable &flags, Options &options) {
               });
   flags.integer("--checkpoint-keep", options.checkpointKeep, 1,
                 "remove all but the last N checkpoints [keep all]");
-  flags.value("--keep-best", "eval_loss|accuracy",
-              "save the run behind each evaluation that is the best so far, "
-              "and keep the last of these beside the N; DIR/best leads to it",
+  flags.value("--keep-best", "METRIC|min:METRIC",
+              "save the run behind each evaluation that is the best so far by "
+              "eval_loss, accuracy or a metric of --eval-command, and keep the "
+              "last of these beside the N; DIR/best leads to it",
               [&](const std::string &name, const std::string &text) {
-                options.keepBest =
-                    parseChoice<BestBy>(name, text,
-                                        {{"eval_loss", BestBy::EvalLoss},
-                                         {"accuracy", BestBy::Accuracy}});
+                bool isLess = text.starts_with("min:");
+                std::string metric = text.substr(isLess ? 4 : 0);
+                if (metric.empty())
+                  fail(name, " expects eval_loss, accuracy or another metric, "
+                             "got nothing");
+                options.keepBest = {metric, isLess || metric == "eval_loss"};
               });
   flags.toggle("--export-best", options.exportBest,
                "export, and predict by, what the checkpoint of --keep-best has "

@@ -101,6 +101,15 @@ void declareOutput(FlagTable &flags, Options &options) {
           fail(name, " expects FILE.npy or NAME=FILE.npy, got '", text, "'");
         options.predictions.push_back(option);
       });
+  flags.value("--eval-command", "COMMAND",
+              "a shell command that makes metrics of each evaluation: files of "
+              "the outputs of --predict are its last arguments, and the last "
+              "line that it prints is a JSON object of numbers",
+              [&](const std::string &name, const std::string &text) {
+                if (text.find_first_not_of(" \t\n") == text.npos)
+                  fail(name, " expects a command, got nothing");
+                options.evalCommand = text;
+              });
   flags.toggle("--report", options.report,
                "print the plan: units, collectives, memory, parameter groups");
   flags.toggle(

@@ -72,10 +72,8 @@ void Console::step(const StepFigures &figures) {
 void Console::evaluation(const EvaluationFigures &figures) {
   std::string text =
       concat("eval after step ", figures.stepsDone, ": loss ", figures.loss);
-  if (figures.perplexity)
-    text += concat(", perplexity ", *figures.perplexity);
-  if (figures.accuracy)
-    text += concat(", accuracy ", *figures.accuracy);
+  for (const EvaluationMetric &metric : figures.metrics)
+    text += concat(", ", metric.name, " ", metric.value);
   terminal.line(text);
 }
 

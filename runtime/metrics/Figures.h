@@ -7,6 +7,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace shardc::runtime {
 
@@ -45,16 +46,20 @@ struct StepFigures {
   double time = 0; // when it was over, in seconds since 1970; Metrics sets it
 };
 
+/// What an evaluation has beside its loss: perplexity, accuracy, and what
+/// --eval-command makes of its predictions.
+struct EvaluationMetric {
+  std::string name;
+  double value;
+};
+
 struct EvaluationFigures {
   int64_t stepsDone = 0;
   double loss = 0;
   int64_t samples = 0;
   double seconds = 0;
   double epoch = 0;
-  /// exp(loss), where that is a mean over labels.
-  std::optional<double> perplexity = {};
-  /// The part of the valid labels that are right, where that is counted.
-  std::optional<double> accuracy = {};
+  std::vector<EvaluationMetric> metrics = {};
   double time = 0; // as that of a step
 };
 

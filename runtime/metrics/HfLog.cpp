@@ -15,7 +15,7 @@ namespace shardc::runtime {
 
 namespace {
 
-using Items = std::vector<std::pair<const char *, double>>;
+using Items = std::vector<std::pair<std::string, double>>;
 
 double rounded(double value, int digits) {
   double scale = std::pow(10, digits), scaled = value * scale;
@@ -84,10 +84,8 @@ void HfLog::step(const StepFigures &figures) {
 
 void HfLog::evaluation(const EvaluationFigures &figures) {
   Items items = {{"eval_loss", figures.loss}};
-  if (figures.perplexity)
-    items.emplace_back("eval_perplexity", *figures.perplexity);
-  if (figures.accuracy)
-    items.emplace_back("eval_accuracy", *figures.accuracy);
+  for (const EvaluationMetric &metric : figures.metrics)
+    items.emplace_back("eval_" + metric.name, metric.value);
   items.emplace_back("eval_runtime", rounded(figures.seconds, 4));
   items.emplace_back(
       "eval_samples_per_second",

@@ -101,8 +101,9 @@ void HtmlPage::step(const StepFigures &figures) {
 
 void HtmlPage::evaluation(const EvaluationFigures &figures) {
   curves["eval_loss"].add(figures.stepsDone, figures.loss);
-  if (figures.accuracy)
-    curves["eval_accuracy"].add(figures.stepsDone, *figures.accuracy);
+  for (const EvaluationMetric &metric : figures.metrics)
+    if (metric.name != "perplexity") // which is the loss once more
+      curves["eval_" + metric.name].add(figures.stepsDone, metric.value);
   seconds["evaluation"] += figures.seconds;
   writeSometimes();
 }

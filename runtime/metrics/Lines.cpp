@@ -38,10 +38,8 @@ Json lineOf(const EvaluationFigures &figures) {
                {"samples", figures.samples},
                {"seconds", figures.seconds},
                {"time", figures.time}};
-  if (figures.perplexity)
-    line["perplexity"] = *figures.perplexity;
-  if (figures.accuracy)
-    line["accuracy"] = *figures.accuracy;
+  for (const EvaluationMetric &metric : figures.metrics)
+    line[metric.name] = metric.value;
   return line;
 }
 

@@ -23,6 +23,14 @@ std::string valueText(double value) {
   return {text, std::to_chars(text, text + sizeof(text), value).ptr};
 }
 
+/// With what names of metrics may have (the text-based format of Prometheus).
+std::string nameOf(std::string text) {
+  for (char &c : text)
+    if (!std::isalnum(static_cast<unsigned char>(c)))
+      c = '_';
+  return text;
+}
+
 std::string gauge(const std::string &name, const std::string &help,
                   double value) {
   return concat("# HELP ", name, " ", help, "\n# TYPE ", name, " gauge\n", name,
@@ -69,13 +77,10 @@ std::string Prometheus::text() const {
   if (lastEvaluation)
     text += gauge("shardc_eval_loss", "Loss of the last evaluation.",
                   lastEvaluation->loss);
-  if (lastEvaluation && lastEvaluation->perplexity)
-    text += gauge("shardc_eval_perplexity", "exp of that loss.",
-                  *lastEvaluation->perplexity);
-  if (lastEvaluation && lastEvaluation->accuracy)
-    text += gauge("shardc_eval_accuracy",
-                  "Part of the valid labels that are right.",
-                  *lastEvaluation->accuracy);
+  if (lastEvaluation)
+    for (const EvaluationMetric &metric : lastEvaluation->metrics)
+      text += gauge("shardc_eval_" + nameOf(metric.name),
+                    metric.name + " of the last evaluation.", metric.value);
   return text;
 }
 

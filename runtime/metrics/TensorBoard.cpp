@@ -93,10 +93,8 @@ void TensorBoard::step(const StepFigures &figures) {
 void TensorBoard::evaluation(const EvaluationFigures &figures) {
   std::vector<std::pair<std::string, double>> scalars = {
       {"eval/loss", figures.loss}};
-  if (figures.perplexity)
-    scalars.emplace_back("eval/perplexity", *figures.perplexity);
-  if (figures.accuracy)
-    scalars.emplace_back("eval/accuracy", *figures.accuracy);
+  for (const EvaluationMetric &metric : figures.metrics)
+    scalars.emplace_back("eval/" + metric.name, metric.value);
   write(figures.stepsDone, scalars);
 }
 

@@ -118,9 +118,9 @@ double Evaluation::run(int64_t first, SampleAt sampleAt, double batchScale) {
   return rank.metric("loss").value_or(NAN);
 }
 
-void Evaluation::visit(const std::function<void(int64_t first)> &take) {
+void Evaluation::visit(const Take &take, int64_t first) {
   int64_t samples = data.samples();
-  for (int64_t begin = 0; begin < samples; begin += globalBatch) {
+  for (int64_t begin = first; begin < samples; begin += globalBatch) {
     run(
         begin,
         [&](int64_t place) {
@@ -131,23 +131,27 @@ void Evaluation::visit(const std::function<void(int64_t first)> &take) {
   }
 }
 
-EvaluationResult Evaluation::operator()() {
+EvaluationResult Evaluation::operator()(const Take &take) {
   EvaluationResult result;
-  result.loss = loss();
+  result.loss = loss(take);
+  const auto found = static_cast<int64_t>(correct);
+  if (take && counted < data.samples())
+    visit(take, counted);
   if (hasPerplexity(plan))
-    result.perplexity = std::exp(result.loss);
+    result.metrics.push_back({"perplexity", std::exp(result.loss)});
   if (!hasAccuracy(plan))
     return result;
   // Whole numbers: their sum has no order.
-  auto all = static_cast<int64_t>(correct);
+  int64_t all = found;
   Segment segment{&all, 1, plan::INT64};
   rank.communicator().allReduce({&segment, 1});
   // Of nothing, as PyTorch's mean.
-  result.accuracy = static_cast<double>(all) / static_cast<double>(allLabels);
+  result.metrics.push_back(
+      {"accuracy", static_cast<double>(all) / static_cast<double>(allLabels)});
   return result;
 }
 
-double Evaluation::loss() {
+double Evaluation::loss(const Take &take) {
   if (normalization < 0) {
     if (plan.loss().kind() == "cross_entropy")
       allLabels = countLabels();
@@ -155,13 +159,16 @@ double Evaluation::loss() {
   }
   correct = 0;
   double sum = 0;
-  for (int64_t begin = 0; begin < counted; begin += globalBatch)
+  for (int64_t begin = 0; begin < counted; begin += globalBatch) {
     sum += run(
         begin,
         [&](int64_t place) {
           return begin + place < counted ? begin + place : Dataset::padding;
         },
         normalization);
+    if (take)
+      take(begin);
+  }
   // Padding without labels counts nothing. Where there are none to leave out
   // (means over elements), it was sample 0: a batch of nothing else says what that added.
   int64_t padded = (globalBatch - counted % globalBatch) % globalBatch;

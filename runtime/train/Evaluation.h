@@ -4,6 +4,7 @@
 
 #include "runtime/data/Dataset.h"
 #include "runtime/engine/Executor.h"
+#include "runtime/metrics/Figures.h"
 #include "runtime/plan.pb.h"
 #include "runtime/train/BatchLoader.h"
 #include "runtime/train/RunSettings.h"
@@ -18,11 +19,18 @@ namespace shardc::runtime {
 
 struct EvaluationResult {
   double loss = 0;
-  /// exp(loss), where that is the mean over labels of a cross entropy.
-  std::optional<double> perplexity;
-  /// The part of the valid labels whose logit is the largest of its row (of
-  /// equal ones the first), where the plan counts them.
-  std::optional<double> accuracy;
+  /// perplexity: exp(loss), where that is the mean over labels of a cross
+  /// entropy. accuracy: the part of the valid labels whose logit is the largest
+  /// of its row (of equal ones the first), where the plan counts them. Others
+  /// are of --eval-command.
+  std::vector<EvaluationMetric> metrics;
+
+  std::optional<double> find(const std::string &name) const {
+    for (const EvaluationMetric &metric : metrics)
+      if (metric.name == name)
+        return metric.value;
+    return std::nullopt;
+  }
 };
 
 /// Whether evaluations of this plan count labels that are right: shardc
@@ -44,12 +52,15 @@ public:
   Evaluation(const plan::Plan &plan, const RunSettings &settings,
              const Dataset &data, Rank &rank);
 
-  /// To be called by all ranks; all get the same values.
-  EvaluationResult operator()();
+  using Take = std::function<void(int64_t first)>;
 
-  /// The same samples once more: `take` gets each batch's first sample, when
-  /// the outputs of its evaluation lie where the plan says. All ranks call it.
-  void visit(const std::function<void(int64_t first)> &take);
+  /// To be called by all ranks; all get the same values. `take` gets the first
+  /// sample of each batch, when the outputs of its evaluation lie where the plan
+  /// says; of all samples, those included that no loss is of.
+  EvaluationResult operator()(const Take &take = {});
+
+  /// The samples from `first` on once more, for `take` alone.
+  void visit(const Take &take, int64_t first = 0);
 
   /// The check of the constructor, before ranks exist.
   static void check(const plan::Plan &plan, const Dataset &data);
@@ -65,7 +76,7 @@ private:
   double run(int64_t first, SampleAt sampleAt, double scale);
   double normalizationOfAll() const;
   int64_t countLabels();
-  double loss();
+  double loss(const Take &take);
 
   const plan::Plan &plan;
   const RunSettings &settings;

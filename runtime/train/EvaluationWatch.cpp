@@ -6,18 +6,11 @@
 
 namespace shardc::runtime {
 
-static bool isByAccuracy(const Options &options) {
-  return options.keepBest == BestBy::Accuracy;
-}
-
-static const char *metricName(const Options &options) {
-  return isByAccuracy(options) ? "accuracy" : "eval_loss";
-}
-
 EvaluationWatch::EvaluationWatch(const Options &options, const Progress &start)
-    : options(options), evaluated(start.evaluatedStep) {
+    : options(options), by(options.keepBest.value_or(BestBy())),
+      evaluated(start.evaluatedStep) {
   // Values of another metric say nothing.
-  if (start.best && start.best->metric == metricName(options)) {
+  if (start.best && start.best->metric == by.metric) {
     best = start.best;
     sinceBest = start.evaluationsSinceBest;
     stopEarly();
@@ -31,10 +24,12 @@ bool EvaluationWatch::take(int64_t stepsDone, const EvaluationResult &result) {
   stopBelow(result.loss, "evaluation");
   if (isRepeated || (!options.keepBest && !options.earlyStop))
     return false;
-  bool isMore = isByAccuracy(options);
-  double value = isMore ? result.accuracy.value_or(0) : result.loss;
-  if (!best || (isMore ? value > best->value : value < best->value)) {
-    best = {metricName(options), value, stepsDone};
+  std::optional<double> value =
+      by.isLoss() ? result.loss : result.find(by.metric);
+  if (!value) // --eval-command did not give it, and a warning said so
+    return false;
+  if (!best || (by.isLess ? *value < best->value : *value > best->value)) {
+    best = {by.metric, *value, stepsDone};
     sinceBest = 0;
     return options.keepBest.has_value();
   }

@@ -41,6 +41,7 @@ private:
   void stopBelow(double loss, const char *what);
 
   const Options &options;
+  BestBy by;
   std::optional<BestEvaluation> best;
   int64_t sinceBest = 0;
   std::optional<int64_t> evaluated;

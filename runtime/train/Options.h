@@ -63,10 +63,16 @@ struct ScheduleOptions {
   Schedule::Shape decayShape = Schedule::Shape::Cosine;
 };
 
-/// --keep-best: by which metric of evaluations one is the best.
 /// torch.optim.Muon's adjust_lr_fn.
 enum class AdjustRate { Original, MatchRmsAdamW };
-enum class BestBy { EvalLoss, Accuracy };
+
+/// --keep-best: by which metric of evaluations one is the best.
+struct BestBy {
+  std::string metric = "eval_loss";
+  bool isLess = true; // whether less is better
+
+  bool isLoss() const { return metric == "eval_loss"; }
+};
 
 /// --predict: an output of the graph, empty where there is one, and its file.
 struct PredictOption {
@@ -171,6 +177,7 @@ struct Options {
   std::optional<std::string> trace;
   int64_t traceSteps = 3;
   std::optional<std::string> exportGradients;
+  std::optional<std::string> evalCommand;
   std::optional<std::string> exportSafetensors;
   std::optional<std::string> exportMatch; // a regular expression
   std::optional<plan::DType> exportDtype;

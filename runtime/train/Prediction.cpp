@@ -64,6 +64,8 @@ std::string npyHeader(const plan::Tensor &value, int64_t samples) {
   return head + text;
 }
 
+} // namespace
+
 /// One output, on its way from the ranks to the file.
 class Gathering {
 public:
@@ -97,8 +99,6 @@ private:
   size_t bytesOfSample;
 };
 
-} // namespace
-
 const plan::Output &findOutput(const plan::Plan &plan,
                                const PredictOption &option) {
   std::vector<const plan::Output *> outputs = outputsOf(plan);
@@ -131,19 +131,26 @@ PredictionFile::PredictionFile(const plan::Output &output,
   file.write(header.data(), header.size());
 }
 
-void predict(const plan::Plan &plan, const std::vector<PredictOption> &options,
-             Evaluation &evaluation, int64_t samples, Rank &rank,
-             std::vector<std::unique_ptr<PredictionFile>> &files) {
-  std::vector<Gathering> outputs;
+Predicting::Predicting(const plan::Plan &plan,
+                       const std::vector<PredictOption> &options,
+                       int64_t samples, Rank &rank,
+                       std::vector<std::unique_ptr<PredictionFile>> &files)
+    : samples(samples), files(files) {
   for (const PredictOption &option : options)
     outputs.emplace_back(findOutput(plan, option), rank);
-  evaluation.visit([&](int64_t first) {
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      std::span<const std::byte> rows = outputs[i].batch(samples - first);
-      if (i < files.size())
-        files[i]->write(rows.data(), rows.size());
-    }
-  });
+}
+
+Predicting::~Predicting() = default;
+
+void Predicting::take(int64_t first) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    std::span<const std::byte> rows = outputs[i].batch(samples - first);
+    if (i < files.size())
+      files[i]->write(rows.data(), rows.size());
+  }
+}
+
+void Predicting::finish() {
   for (auto &file : files)
     file->commit();
 }

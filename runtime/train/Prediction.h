@@ -32,11 +32,29 @@ private:
   OutputFile file;
 };
 
-/// Called by all ranks together. Samples are in the order of the data on any
-/// mesh. `files`: of the leader, one for each option; others have none.
-void predict(const plan::Plan &plan, const std::vector<PredictOption> &options,
-             Evaluation &evaluation, int64_t samples, Rank &rank,
+class Gathering;
+
+/// Outputs of an evaluation, on their way to files. Samples are in the order of
+/// the data on any mesh.
+class Predicting {
+public:
+  /// `files`: of the leader, one for each option; others have none. They
+  /// outlive this.
+  Predicting(const plan::Plan &plan, const std::vector<PredictOption> &options,
+             int64_t samples, Rank &rank,
              std::vector<std::unique_ptr<PredictionFile>> &files);
+  ~Predicting();
+
+  /// Called by all ranks together, as what Evaluation is given.
+  void take(int64_t first);
+  /// Makes the files appear.
+  void finish();
+
+private:
+  int64_t samples;
+  std::vector<std::unique_ptr<PredictionFile>> &files;
+  std::vector<Gathering> outputs;
+};
 
 } // namespace shardc::runtime
 

@@ -6,6 +6,7 @@
 #include "runtime/checkpoint/SharedFolder.h"
 #include "runtime/metrics/Process.h"
 #include "runtime/metrics/StepProfile.h"
+#include "runtime/train/EvaluationCommand.h"
 #include "runtime/train/Exports.h"
 #include "runtime/train/GatherRecords.h"
 #include "runtime/train/LoadParameters.h"
@@ -205,10 +206,13 @@ void RankLoop::writeResults(int64_t stepsDone) {
   if (run.options.exportBest)
     loadBest(stepsDone);
   exportParameters(run, *rank);
+  if (run.options.predictions.empty())
+    return;
   std::vector<std::unique_ptr<PredictionFile>> none;
-  if (!run.options.predictions.empty())
-    predict(plan, run.options.predictions, *evaluation, run.evalData->samples(),
-            *rank, leads() ? run.predictions : none);
+  Predicting predicting(plan, run.options.predictions, run.evalData->samples(),
+                        *rank, leads() ? run.predictions : none);
+  evaluation->visit([&](int64_t first) { predicting.take(first); });
+  predicting.finish();
 }
 
 void RankLoop::finish(const std::vector<RankRecord> &records, int64_t steps,
@@ -243,7 +247,10 @@ void RankLoop::evaluate(int64_t stepsDone) {
   InPhase evaluating(note, RankPhase::Evaluation);
   batches->forget();
   double begin = monotonicSeconds();
-  EvaluationResult result = (*evaluation)();
+  EvaluationResult result =
+      run.options.evalCommand
+          ? evaluateByCommand(run, *evaluation, *rank, stepsDone)
+          : (*evaluation)();
   if (!std::isfinite(result.loss)) {
     // What was trained is not lost with it.
     if (saver && !saver->hasSaved(stepsDone))
@@ -264,12 +271,10 @@ void RankLoop::evaluate(int64_t stepsDone) {
   if (!leads())
     return;
   summary.evalLoss = result.loss;
-  summary.perplexity = result.perplexity;
-  summary.accuracy = result.accuracy;
-  run.metrics.evaluation({stepsDone, result.loss,
-                          Evaluation::countedSamples(plan, *run.evalData),
-                          monotonicSeconds() - begin, order.epochs(cursor),
-                          result.perplexity, result.accuracy});
+  summary.metrics = result.metrics;
+  run.metrics.evaluation(
+      {stepsDone, result.loss, Evaluation::countedSamples(plan, *run.evalData),
+       monotonicSeconds() - begin, order.epochs(cursor), result.metrics});
 }
 
 } // namespace shardc::runtime

@@ -46,6 +46,16 @@ Json Summary::json(const plan::Plan &plan, const std::vector<RankRecord> &ranks,
   auto ofStep = [&](int64_t bytes) {
     return bytes / std::max<int64_t>(1, steps);
   };
+  auto of = [&](std::string_view name) {
+    for (const EvaluationMetric &metric : metrics)
+      if (metric.name == name)
+        return Json(metric.value);
+    return Json();
+  };
+  Json others = Json::object(); // of --eval-command
+  for (const EvaluationMetric &metric : metrics)
+    if (metric.name != "perplexity" && metric.name != "accuracy")
+      others[metric.name] = metric.value;
   Json memory = Json::array(), processes = Json::array();
   int64_t pss = 0;
   double seconds = 0, gemmSeconds = 0;
@@ -82,8 +92,9 @@ Json Summary::json(const plan::Plan &plan, const std::vector<RankRecord> &ranks,
           {"interrupted", interrupted},
           {"loss", orNull(loss)},
           {"eval_loss", orNull(evalLoss)},
-          {"perplexity", orNull(perplexity)},
-          {"accuracy", orNull(accuracy)},
+          {"perplexity", of("perplexity")},
+          {"accuracy", of("accuracy")},
+          {"eval_metrics", others},
           {"ranks", ranks.size()},
           {"collectives", collectivesJson(plan, ranks, steps)},
           {"memory", memory},
@@ -103,10 +114,8 @@ std::string Summary::text(const std::string &unit) const {
     text += concat(": loss ", *loss);
   if (evalLoss)
     text += concat(", eval loss ", *evalLoss);
-  if (perplexity)
-    text += concat(", perplexity ", *perplexity);
-  if (accuracy)
-    text += concat(", accuracy ", *accuracy);
+  for (const EvaluationMetric &metric : metrics)
+    text += concat(", ", metric.name, " ", metric.value);
   if (trainSeconds > 0)
     text += concat(", ", countText(trainUnits / trainSeconds), " ", unit, "/s");
   if (skippedSteps)

@@ -3,6 +3,7 @@
 #ifndef SHARDC_RUNTIME_TRAIN_SUMMARY_H
 #define SHARDC_RUNTIME_TRAIN_SUMMARY_H
 
+#include "runtime/metrics/Figures.h"
 #include "runtime/metrics/RankRecord.h"
 #include "runtime/plan.pb.h"
 
@@ -16,8 +17,7 @@ namespace shardc::runtime {
 struct Summary {
   std::optional<double> loss;               // of the last step
   std::optional<double> evalLoss;           // of the last evaluation
-  std::optional<double> perplexity;         // of it, where it has one
-  std::optional<double> accuracy;           // of it, where it is counted
+  std::vector<EvaluationMetric> metrics;    // of it
   std::optional<double> secondsToFirstStep; // from the process's start to the
                                             // end of the first step
   int64_t microBatches = 1;                 // of a step

@@ -1,6 +1,8 @@
 """What ends a run, what is kept of it, and what it says when it is done."""
 import json
 import os
+import shutil
+import sys
 import tempfile
 import unittest
 
@@ -10,6 +12,17 @@ from reference import BUILD, MODELS, CommandFailed, Model, command, read_metrics
 
 MLP = Model(os.path.join(MODELS, "mlp-tiny-loss"))
 CKPT = os.path.join(BUILD, "bin", "shardc-ckpt")
+
+# A command of --eval-command: how many of the next tokens are right.
+RIGHT = """
+import json, os, sys
+import numpy as np
+labels, logits = (np.load(path) for path in sys.argv[1:])
+wanted, guessed = labels[:, 1:], logits[:, :-1].argmax(-1)
+right = float((guessed == wanted)[wanted != -100].mean())
+print("judged")
+print(json.dumps({"right": right, "wrong": 1 - right, "number": int(os.environ["SHARDC_STEP"])}))
+"""
 
 
 class Loop(unittest.TestCase):
@@ -232,6 +245,51 @@ class Loop(unittest.TestCase):
                 right = (rows.argmax(-1) == wanted[..., 0])[valid].mean()
                 close = 1e-12 if precision != "bfloat16" else 0.02
                 self.assertAlmostEqual(event["accuracy"], right, delta=close)
+
+    def test_a_command_makes_metrics_of_predictions(self):
+        gpt2 = Model(os.path.join(MODELS, "gpt2-tiny"))
+        trainer, script, metrics = (self.path(n) for n in ("t", "right.py", "m.jsonl"))
+        gpt2.compile(trainer, "2", "float32", "--output-values", "logits", "--metric", "accuracy")
+        with open(script, "w") as file:
+            file.write(RIGHT)
+        words = ["--steps", 4, "--eval-every", 2, "--predict", self.path("out.npy")]
+        for name, path in gpt2.data().items():
+            values = np.load(path)[:11]
+            np.save(self.path(name + ".npy"), values)
+            words += ["--data", f"{name}={path}", "--eval-data", f"{name}={self.path(name)}.npy"]
+        judged = ("--eval-command", f"{sys.executable} {script} {self.path('labels.npy')}")
+        kept = (
+            "--checkpoint-dir",
+            self.path("c"),
+            "--keep-best",
+            "min:wrong",
+            "--metrics",
+            metrics,
+        )
+        for more in ((), ("--nproc-per-node", 2)):
+            with self.subTest(more):
+                text = command(trainer, *words, *judged, *kept, *more).stdout
+                events = [e for e in read_metrics(metrics)[1] if e["event"] == "eval"]
+                self.assertEqual([event["step"] for event in events], [0, 2, 4])
+                for event in events:
+                    self.assertAlmostEqual(event["right"], event["accuracy"], delta=1e-12)
+                    self.assertEqual(event["number"], event["step"])
+                    self.assertRegex(
+                        text, rf"after step {event['step']}: .* right {event['right']:.6g}, "
+                    )
+                best = min(events, key=lambda event: event["wrong"])
+                led = os.readlink(os.path.join(self.path("c"), "best"))
+                self.assertEqual(led, f"step-{best['step']:08}")
+                shutil.rmtree(self.path("c"))
+                os.remove(metrics)
+        # What is wrong with it costs the evaluation its metrics alone.
+        done = command(trainer, *words, "--eval-command", "exit 3 #", "--metrics", metrics)
+        said = "--eval-command after step 0: it ended with exit code 3; this evaluation is without"
+        self.assertIn(said, done.stderr)
+        self.assertEqual(done.stderr.count("--eval-command after step"), 3)
+        events = [e for e in read_metrics(metrics)[1] if e["event"] == "eval"]
+        self.assertTrue(all("accuracy" in e and "right" not in e for e in events))
+        self.assertEqual(os.listdir(self.path("")).count("out.npy"), 1)
 
     def test_a_run_without_steps_needs_no_data(self):
         gpt2 = Model(os.path.join(MODELS, "gpt2-tiny"))

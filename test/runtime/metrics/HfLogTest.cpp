@@ -53,7 +53,8 @@ TEST(HfLog, PrintsTheKeysOfTransformers) {
   log.begin({0, 3, 8, "tokens", false, 0});
   log.step(figuresOf(0, 3));
   log.step(figuresOf(1, 2.0000625));
-  log.evaluation({2, 1.75, 10, 0.5, 0.25, 5.75, 0.5});
+  log.evaluation(
+      {2, 1.75, 10, 0.5, 0.25, {{"perplexity", 5.75}, {"accuracy", 0.5}}});
   StepFigures skipped = figuresOf(2, std::numeric_limits<double>::infinity());
   skipped.lossScale = {8, 4, true};
   log.step(skipped);

@@ -55,7 +55,13 @@ TEST(Prometheus, WritesOnceASecondAndAtTheEnd) {
   prometheus.begin({0, 5, 8, "samples", false, 0});
   prometheus.step(figuresOf(0));
   prometheus.step(figuresOf(1));
-  prometheus.evaluation({2, 1.5, 10, 1, 0.5, 4.5, 0.25});
+  prometheus.evaluation(
+      {2,
+       1.5,
+       10,
+       1,
+       0.5,
+       {{"perplexity", 4.5}, {"accuracy", 0.25}, {"f1-macro", 0.5}}});
   std::string text = folder.read("shardc.prom");
   EXPECT_NE(text.find("shardc_step 1\n"), std::string::npos) << text;
   end(prometheus);
@@ -65,6 +71,7 @@ TEST(Prometheus, WritesOnceASecondAndAtTheEnd) {
   EXPECT_NE(text.find("shardc_samples_per_second 1000\n"), std::string::npos);
   EXPECT_NE(text.find("shardc_eval_loss 1.5\n"), std::string::npos) << text;
   EXPECT_NE(text.find("shardc_eval_accuracy 0.25\n"), std::string::npos);
+  EXPECT_NE(text.find("shardc_eval_f1_macro 0.5\n"), std::string::npos);
   EXPECT_NE(text.find("shardc_eval_perplexity 4.5\n"), std::string::npos)
       << text;
   EXPECT_EQ(folder.size(), 1u);

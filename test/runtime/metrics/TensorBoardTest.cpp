@@ -164,7 +164,8 @@ TEST(TensorBoard, WritesScalarsAtOnce) {
   StepFigures second = figuresOf(1);
   second.lossScale = {1024, 512, false};
   board.step(second);
-  board.evaluation({2, 1.75, 10, 1, 0.5, 5.75, 0.25});
+  board.evaluation(
+      {2, 1.75, 10, 1, 0.5, {{"perplexity", 5.75}, {"accuracy", 0.25}}});
 
   std::vector<Event> events = eventsIn(board.path());
   ASSERT_EQ(events.size(), 5u);
