@@ -118,7 +118,7 @@ private:
     auto [known, isNewBody] = byBody.try_emplace(body, *function);
     if (isNewBody) {
       function->setName(nameOf(group, body, kernels));
-      (*function)->setAttr(groupBodyName, groupBody(group, signature));
+      (*function)->setAttr(step::bodyAttr, groupBody(group, signature));
     } else {
       function->erase();
     }

@@ -52,7 +52,7 @@ struct FSDPAssignUnits : impl::FSDPAssignUnitsBase<FSDPAssignUnits> {
     SmallVector<Attribute> reasons;
     for (const AssignedUnit &unit : *assigned) {
       for (size_t member : unit.members)
-        model.symbols[member]->setAttr("fsdp.unit",
+        model.symbols[member]->setAttr(nn::parameterUnitAttr,
                                        builder.getStringAttr(unit.name));
       reasons.push_back(builder.getStrArrayAttr({unit.name, unit.reason}));
       if (auto note = remark::passed(
@@ -68,8 +68,8 @@ struct FSDPAssignUnits : impl::FSDPAssignUnitsBase<FSDPAssignUnits> {
                               unit.reason)
                     .str();
     }
-    module->setAttr("fsdp.unit_reasons", builder.getArrayAttr(reasons));
-    module->removeAttr("nn.scope_classes");
+    module->setAttr(fsdp::unitReasonsAttr, builder.getArrayAttr(reasons));
+    module->removeAttr(nn::scopeClassesAttr);
   }
 
 private:

@@ -201,7 +201,7 @@ llvm::Error FSDPFormUnits::readOptions() {
 void FSDPFormUnits::readGradients(func::FuncOp train) {
   for (unsigned index = 0; index < train.getNumResults(); ++index)
     if (auto name = train.getResultAttrOfType<FlatSymbolRefAttr>(
-            index, "nn.gradient_of"))
+            index, nn::gradientOfAttr))
       gradientType[name.getAttr()] =
           getElementTypeOrSelf(train.getResultTypes()[index]);
 }
@@ -241,11 +241,11 @@ FSDPFormUnits::groupsOf(ArrayRef<nn::ParameterOp> parameters) {
   llvm::MapVector<StringRef, ParameterGroup> byName;
   for (auto [index, parameter] : llvm::enumerate(parameters)) {
     nn::ParameterOp op = parameter;
-    auto unit = op->getAttrOfType<StringAttr>("fsdp.unit");
+    auto unit = op->getAttrOfType<StringAttr>(nn::parameterUnitAttr);
     byName[unit ? unit.getValue() : "root"].members.push_back(index);
   }
   ModuleOp module = getOperation();
-  if (auto reasons = module->getAttrOfType<ArrayAttr>("fsdp.unit_reasons"))
+  if (auto reasons = module->getAttrOfType<ArrayAttr>(fsdp::unitReasonsAttr))
     for (auto pair : reasons.getAsRange<ArrayAttr>())
       if (auto found = byName.find(cast<StringAttr>(pair[0]).getValue());
           found != byName.end())
@@ -255,9 +255,9 @@ FSDPFormUnits::groupsOf(ArrayRef<nn::ParameterOp> parameters) {
     group.name = name.str();
     result.push_back(std::move(group));
   }
-  module->removeAttr("fsdp.unit_reasons");
+  module->removeAttr(fsdp::unitReasonsAttr);
   for (auto parameter : module.getOps<nn::ParameterOp>())
-    parameter->removeAttr("fsdp.unit");
+    parameter->removeAttr(nn::parameterUnitAttr);
   return result;
 }
 
@@ -411,14 +411,14 @@ void FSDPFormUnits::createUnits(SymbolTable &symbols, const Part &part,
         createUnit(symbols, part, members, types.first, types.second);
     // For fsdp-shard, which gathers them together.
     if (!part.isWhole || byType.size() > 1)
-      unit->setAttr("fsdp.group",
+      unit->setAttr(fsdp::gatheredWithAttr,
                     StringAttr::get(&getContext(), part.groupName));
   }
 }
 
 Type FSDPFormUnits::masterType(Type elementType) {
   auto precision =
-      getOperation()->getAttrOfType<DictionaryAttr>("nn.precision");
+      getOperation()->getAttrOfType<DictionaryAttr>(nn::precisionAttr);
   auto type = precision ? precision.getAs<TypeAttr>("master") : TypeAttr();
   return type ? type.getValue() : elementType;
 }

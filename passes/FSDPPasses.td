@@ -24,12 +24,12 @@ def FSDPAssignUnits : Pass<"fsdp-assign-units", "::mlir::ModuleOp"> {
         ["embedding", "used before the first block; gather 131 kB over 8 ranks: ..."],
         ["layers.0", "block 1 of 2 (layers.0); gather ..."],
         ["layers.1", "block 2 of 2 (layers.1); gather ..."]]} {
-      nn.parameter @embed.weight : tensor<512x64xf32> {fsdp.unit = "embedding", trainable, ...}
+      nn.parameter @embed.weight : tensor<512x64xf32> {nn.unit = "embedding", trainable, ...}
       nn.parameter @layers.0.proj.weight : tensor<64x64xf32>
-          {fsdp.unit = "layers.0", trainable, ...}
-      nn.parameter @layers.0.proj.bias : tensor<64xf32> {frozen, fsdp.unit = "layers.0", ...}
+          {nn.unit = "layers.0", trainable, ...}
+      nn.parameter @layers.0.proj.bias : tensor<64xf32> {frozen, nn.unit = "layers.0", ...}
       nn.parameter @layers.1.proj.weight : tensor<64x64xf32>
-          {fsdp.unit = "layers.1", trainable, ...}
+          {nn.unit = "layers.1", trainable, ...}
     }
     ```
     Every parameter that @model reads gets the name of its unit, trained or frozen; buffers get
@@ -62,13 +62,13 @@ def FSDPFormUnits : Pass<"fsdp-form-units", "::mlir::ModuleOp"> {
   let summary = "lays the mesh and the flat buffer of each sharding unit out";
   let description = [{
     Needs: `nn.parameter` symbols, and @train with `nn.gradient_of` on its results (or @model before
-    differentiation). Which unit a parameter belongs to stands in its attribute `fsdp.unit`.
+    differentiation). Which unit a parameter belongs to stands in its attribute `nn.unit`.
 
     Before:
     ```mlir
     nn.parameter @embed.weight : tensor<512x64xf32> {trainable, ...}
-    nn.parameter @layers.0.weight : tensor<64x64xf32> {fsdp.unit = "layers.0", trainable, ...}
-    nn.parameter @layers.1.weight : tensor<64x64xf32> {fsdp.unit = "layers.1", trainable, ...}
+    nn.parameter @layers.0.weight : tensor<64x64xf32> {nn.unit = "layers.0", trainable, ...}
+    nn.parameter @layers.1.weight : tensor<64x64xf32> {nn.unit = "layers.1", trainable, ...}
     ```
 
     After:

@@ -277,7 +277,7 @@ void Sharder::placeStarts() {
     auto start = cast<fsdp::AllGatherStartOp>(gather->start);
     Operation *unit =
         symbolTable.lookupNearestSymbolFrom(function, start.getUnitAttr());
-    std::pair place(unit->getAttr("fsdp.group"), start.getPhase());
+    std::pair place(unit->getAttr(fsdp::gatheredWithAttr), start.getPhase());
     if (!place.first || place != before)
       places.push_back(gather);
     before = place;
@@ -393,7 +393,7 @@ struct FSDPShard : impl::FSDPShardBase<FSDPShard> {
       return signalPassFailure();
     SmallVector<fsdp::UnitOp> units =
         llvm::to_vector(module.getOps<fsdp::UnitOp>());
-    module->setAttr("fsdp.accumulate",
+    module->setAttr(fsdp::accumulateAttr,
                     StringAttr::get(&getContext(), accumulate));
     Groups groups = fsdp::groupsOf(module, *meshes.begin());
     for (func::FuncOp function :

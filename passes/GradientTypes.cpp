@@ -18,7 +18,7 @@ static bool isPureMove(Operation *op) {
 GradientTypes::GradientTypes(func::FuncOp function) {
   if (auto precision =
           function->getParentOfType<ModuleOp>()->getAttrOfType<DictionaryAttr>(
-              "nn.precision"))
+              nn::precisionAttr))
     if (auto type = precision.getAs<TypeAttr>("gradients"))
       parameterGradient = dyn_cast<FloatType>(type.getValue());
   function.walk([&](Operation *op) {

@@ -18,7 +18,6 @@ namespace shardc {
 
 namespace {
 
-constexpr StringLiteral nameAttr = "nn.name", roleAttr = "nn.role";
 std::string joinNames(ArrayRef<std::string> names) {
   return names.empty() ? "none" : llvm::join(names, ", ");
 }
@@ -29,11 +28,11 @@ struct Signature {
 
   Operation *terminator() { return function.front().getTerminator(); }
   std::string inputName(unsigned i) {
-    auto name = function.getArgAttrOfType<StringAttr>(i, nameAttr);
+    auto name = function.getArgAttrOfType<StringAttr>(i, nn::nameAttr);
     return name ? name.str() : "arg" + std::to_string(i);
   }
   std::string outputName(unsigned i) {
-    auto name = function.getResultAttrOfType<StringAttr>(i, nameAttr);
+    auto name = function.getResultAttrOfType<StringAttr>(i, nn::nameAttr);
     return name ? name.str() : "result" + std::to_string(i);
   }
   SmallVector<std::string> inputNames() {
@@ -61,8 +60,8 @@ struct Signature {
     Builder builder(function.getContext());
     unsigned index = function.getNumArguments();
     auto attributes = builder.getDictionaryAttr(
-        {builder.getNamedAttr(nameAttr, builder.getStringAttr(name)),
-         builder.getNamedAttr(roleAttr, builder.getStringAttr(role))});
+        {builder.getNamedAttr(nn::nameAttr, builder.getStringAttr(name)),
+         builder.getNamedAttr(nn::roleAttr, builder.getStringAttr(role))});
     (void)function.insertArgument(index, type, attributes, function.getLoc());
     return function.getArgument(index);
   }
@@ -191,20 +190,21 @@ LogicalResult NNAttachLoss::attach(func::FuncOp function) {
     return failure();
   SmallVector<Value> results = {*scalar};
   SmallVector<DictionaryAttr> attributes = {builder.getDictionaryAttr(
-      builder.getNamedAttr(nameAttr, builder.getStringAttr("loss")))};
+      builder.getNamedAttr(nn::nameAttr, builder.getStringAttr("loss")))};
   for (auto [name, value] : kept) {
     results.push_back(value);
     attributes.push_back(builder.getDictionaryAttr(
-        builder.getNamedAttr(nameAttr, builder.getStringAttr(name))));
+        builder.getNamedAttr(nn::nameAttr, builder.getStringAttr(name))));
   }
   if (accuracy) {
-    auto described = getOperation()->getAttrOfType<DictionaryAttr>("nn.loss");
+    auto described =
+        getOperation()->getAttrOfType<DictionaryAttr>(nn::lossAttr);
     if (described.getAs<StringAttr>("kind") != "cross_entropy")
       return emitError(getOperation().getLoc())
              << "--metric accuracy: expects the loss to be a cross entropy of "
                 "labels that are an input, got "
              << text;
-    getOperation()->setAttr("nn.accuracy", builder.getUnitAttr());
+    getOperation()->setAttr(nn::accuracyAttr, builder.getUnitAttr());
   }
   signature.terminator()->setOperands(results);
   function.setType(builder.getFunctionType(function.getArgumentTypes(),
@@ -264,7 +264,7 @@ FailureOr<Value> NNAttachLoss::labelsInput(Signature &signature, StringRef flag,
     return emitError(getOperation().getLoc())
            << "--loss: expects input '" << name << "' to be " << type
            << ", got " << actual;
-  signature.function.setArgAttr(*existing, roleAttr,
+  signature.function.setArgAttr(*existing, nn::roleAttr,
                                 StringAttr::get(&getContext(), "labels"));
   return argument;
 }
@@ -272,7 +272,7 @@ FailureOr<Value> NNAttachLoss::labelsInput(Signature &signature, StringRef flag,
 void NNAttachLoss::describe(const Description &loss) {
   Builder b(&getContext());
   getOperation()->setAttr(
-      "nn.loss",
+      nn::lossAttr,
       b.getDictionaryAttr(
           {b.getNamedAttr("kind", b.getStringAttr(loss.kind)),
            b.getNamedAttr("reduction", b.getStringAttr(loss.reduction)),
@@ -371,7 +371,7 @@ FailureOr<Value> NNAttachLoss::attachOutput(Signature &signature,
   auto labels = dyn_cast<BlockArgument>(behindViews(crossEntropy.getLabels()));
   OpBuilder before(crossEntropy);
   if (labels && (isMean || own.isSum)) {
-    signature.function.setArgAttr(labels.getArgNumber(), roleAttr,
+    signature.function.setArgAttr(labels.getArgNumber(), nn::roleAttr,
                                   builder.getStringAttr("labels"));
     describe({.kind = "cross_entropy",
               .reduction = reduction,
@@ -451,12 +451,12 @@ LogicalResult NNAttachLoss::clean(func::FuncOp function) {
     return emitError(function.getLoc(),
                      "expects the loss's patterns to come to an end");
   function.walk(
-      [](Operation *op) { op->removeDiscardableAttr(reductionAttr); });
+      [](Operation *op) { op->removeDiscardableAttr(nn::reductionAttr); });
   Signature signature{function};
   BitVector dead(function.getNumArguments());
   for (BlockArgument argument : function.getArguments()) {
     unsigned i = argument.getArgNumber();
-    auto role = function.getArgAttrOfType<StringAttr>(i, roleAttr);
+    auto role = function.getArgAttrOfType<StringAttr>(i, nn::roleAttr);
     bool ours = role && (role == "labels" || role == "loss_scale");
     if (!argument.use_empty() || ours)
       continue;

@@ -177,7 +177,7 @@ struct NNDifferentiate : impl::NNDifferentiateBase<NNDifferentiate> {
              "shardc --compile-to=import shows what is trainable";
       return signalPassFailure();
     }
-    if (module->hasAttr("nn.loss") && !readsData(train)) {
+    if (module->hasAttr(nn::lossAttr) && !readsData(train)) {
       emitError(module.getLoc())
           << "expects an input that reaches the loss, got none: every step "
              "would be the same";
@@ -201,7 +201,7 @@ struct NNDifferentiate : impl::NNDifferentiateBase<NNDifferentiate> {
   static bool readsData(func::FuncOp function) {
     for (BlockArgument argument : function.getArguments()) {
       auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
-                                                        "nn.role");
+                                                        nn::roleAttr);
       if (!argument.use_empty() && (!role || role != "loss_scale"))
         return true;
     }
@@ -268,8 +268,8 @@ struct NNDifferentiate : impl::NNDifferentiateBase<NNDifferentiate> {
     for (auto [index, name] : llvm::enumerate(names))
       attributes[index + 1] =
           Builder(&getContext())
-              .getDictionaryAttr(
-                  Builder(&getContext()).getNamedAttr("nn.gradient_of", name));
+              .getDictionaryAttr(Builder(&getContext())
+                                     .getNamedAttr(nn::gradientOfAttr, name));
     train.setResAttrsAttr(ArrayAttr::get(&getContext(), attributes));
   }
 };

@@ -202,7 +202,7 @@ private:
              builder.getNamedAttr("calls",
                                   builder.getI64IntegerAttr(share.calls))}));
     }
-    getOperation()->setAttr("nn.running", builder.getArrayAttr(described));
+    getOperation()->setAttr(nn::runningAttr, builder.getArrayAttr(described));
     Value weights = addRunInput(
         train, "running",
         RankedTensorType::get(

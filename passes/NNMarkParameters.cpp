@@ -36,7 +36,7 @@ StringRef roleOfAdded(nn::ParameterOp parameter) {
 bool isFound(llvm::Regex &regex, nn::ParameterOp parameter) {
   if (regex.match(parameter.getSymName()))
     return true;
-  auto aliases = parameter->getAttrOfType<ArrayAttr>("nn.aliases");
+  auto aliases = parameter->getAttrOfType<ArrayAttr>(nn::aliasesAttr);
   return aliases &&
          llvm::any_of(aliases.getAsRange<StringAttr>(), [&](StringAttr alias) {
            return regex.match(alias.getValue());
@@ -128,9 +128,10 @@ private:
       StringRef role = isa<nn::AddOp, nn::SubOp>(use.operand->getOwner())
                            ? roleOfAdded(parameter)
                            : roleAt(*use.operand);
-      auto known = parameter->getAttrOfType<StringAttr>("nn.role");
+      auto known = parameter->getAttrOfType<StringAttr>(nn::parameterRoleAttr);
       if (!known || known.getValue() == "weight")
-        parameter->setAttr("nn.role", StringAttr::get(&getContext(), role));
+        parameter->setAttr(nn::parameterRoleAttr,
+                           StringAttr::get(&getContext(), role));
     }
   }
 

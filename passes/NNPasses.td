@@ -56,8 +56,8 @@ def NNMarkParameters : Pass<"nn-mark-parameters", "::mlir::ModuleOp"> {
 
     After:
     ```mlir
-    nn.parameter @embed.weight : tensor<512x64xf32> {frozen, nn.role = "embedding", ...}
-    nn.parameter @norm.weight : tensor<64xf32> {nn.role = "norm", trainable, ...}
+    nn.parameter @embed.weight : tensor<512x64xf32> {frozen, nn.parameter_role = "embedding", ...}
+    nn.parameter @norm.weight : tensor<64xf32> {nn.parameter_role = "norm", trainable, ...}
     ```
     A frozen parameter has no gradient, no optimizer state and no reduction; what only its gradient
     needs is not computed. Roles are norm, embedding, bias (of a linear, or added) and weight; the
@@ -196,7 +196,7 @@ def NNPrecision : Pass<"nn-precision", "::mlir::ModuleOp"> {
       "type of master weights and optimizer state: float32 (float64 with float64), the 16-bit "
       "type of the parameters, or split: float32, as bf16 parameters and the rest">,
     ListOption<"unitOptions", "unit-options", "std::string",
-      "match=REGEX,precision=TYPE for parameters whose fsdp.unit (else name) matches; first match "
+      "match=REGEX,precision=TYPE for parameters whose nn.unit (else name) matches; first match "
       "wins">
   ];
 }
@@ -382,7 +382,7 @@ def NNPlaceDraws : Pass<"nn-place-draws", "::mlir::ModuleOp"> {
 def NNRemat : Pass<"nn-remat", "::mlir::ModuleOp"> {
   let summary = "backward computes again what is cheaper to compute than to keep";
   let description = [{
-    Needs: @train, simplified, with the loss as its first result; `fsdp.unit` on parameters that
+    Needs: @train, simplified, with the loss as its first result; `nn.unit` on parameters that
     will be gathered.
 
     Before (`policy=cheap`):

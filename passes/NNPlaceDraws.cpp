@@ -88,7 +88,7 @@ private:
         attributes.push_back(builder.getNamedAttr("rate", rate));
       described.push_back(builder.getDictionaryAttr(attributes));
     }
-    getOperation()->setAttr("nn.sites", builder.getArrayAttr(described));
+    getOperation()->setAttr(nn::sitesAttr, builder.getArrayAttr(described));
   }
 
   static void place(func::FuncOp function,

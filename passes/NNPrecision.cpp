@@ -341,7 +341,7 @@ private:
                                         type("master", option.master)};
     if (option.splitsMaster)
       said.push_back(b.getNamedAttr("split_master", b.getUnitAttr()));
-    getOperation()->setAttr("nn.precision", b.getDictionaryAttr(said));
+    getOperation()->setAttr(nn::precisionAttr, b.getDictionaryAttr(said));
   }
 
   /// A buffer that is read in one other type alone is stored in it.

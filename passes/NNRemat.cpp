@@ -31,7 +31,7 @@ constexpr double mostTime = 0.01;
 
 /// The unit of a parameter; nothing for a buffer.
 std::optional<std::string> unitOf(nn::ParameterOp parameter) {
-  auto unit = parameter->getAttrOfType<StringAttr>("fsdp.unit");
+  auto unit = parameter->getAttrOfType<StringAttr>(nn::parameterUnitAttr);
   return unit ? std::optional(unit.str()) : std::nullopt;
 }
 
@@ -178,7 +178,7 @@ private:
       }
       Operation *clone = builder.clone(*op, current.mapping);
       if (!isLook(op)) {
-        clone->setDiscardableAttr("nn.recomputed", builder.getUnitAttr());
+        clone->setDiscardableAttr(nn::recomputedAttr, builder.getUnitAttr());
         clones[{op, current.place}] = clone;
         ++clonesOf[op];
       }
@@ -315,7 +315,7 @@ struct NNRemat : impl::NNRematBase<NNRemat> {
         seconds("step_seconds", saved.stepSeconds())};
     if (int64_t units = saved.extraGathers())
       notes.push_back(number("regathered_units", units));
-    module->setAttr("nn.remat", builder.getDictionaryAttr(notes));
+    module->setAttr(nn::rematAttr, builder.getDictionaryAttr(notes));
   }
 };
 

@@ -195,7 +195,7 @@ struct NNStackLinears : impl::NNStackLinearsBase<NNStackLinears> {
       if (!get || reads.lookup(get.getParameterAttr().getAttr()) != 1)
         return {};
       auto parameter = symbols.lookup<nn::ParameterOp>(get.getParameter());
-      auto unit = parameter->getAttrOfType<StringAttr>("fsdp.unit");
+      auto unit = parameter->getAttrOfType<StringAttr>(nn::parameterUnitAttr);
       auto elements = cast<RankedTensorType>(get.getType()).getNumElements();
       if (!unit || elements == 0 || elements % align)
         return {};

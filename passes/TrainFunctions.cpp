@@ -17,8 +17,8 @@ Value shardc::addRunInput(func::FuncOp function, StringRef role, Type type) {
   auto text = builder.getStringAttr(role);
   (void)function.insertArgument(
       index, type,
-      builder.getDictionaryAttr({builder.getNamedAttr("nn.name", text),
-                                 builder.getNamedAttr("nn.role", text)}),
+      builder.getDictionaryAttr({builder.getNamedAttr(nn::nameAttr, text),
+                                 builder.getNamedAttr(nn::roleAttr, text)}),
       function.getLoc());
   return function.getArgument(index);
 }

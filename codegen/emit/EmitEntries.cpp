@@ -232,11 +232,11 @@ private:
 void EntryEmitter::describe(Operation *op, plan::Entry *entry) {
   entry->set_unit(step::entryUnit(op).str());
   entry->set_phase(step::entryPhase(op).str());
-  entry->set_last(op->hasAttr("step.last"));
+  entry->set_last(op->hasAttr(step::lastAttr));
   entry->set_first(op->hasAttr(step::firstAttr));
-  if (auto flops = op->getAttrOfType<IntegerAttr>("step.flops"))
+  if (auto flops = op->getAttrOfType<IntegerAttr>(step::flopsAttr))
     entry->set_flops(flops.getInt());
-  if (auto ranks = op->getAttrOfType<DenseI64ArrayAttr>("step.ranks"))
+  if (auto ranks = op->getAttrOfType<DenseI64ArrayAttr>(step::ranksAttr))
     for (int64_t rank : ranks.asArrayRef())
       entry->add_ranks(rank);
   for (StringRef node : step::entryNodes(op))

@@ -135,7 +135,7 @@ void PlanEmitter::header() {
       entry->add_argument_bytes(
           step::View::contiguous({}, 0, cast<RankedTensorType>(tensor))
               .spanBytes());
-    if (auto body = kernel->getAttrOfType<DictionaryAttr>("step.body"))
+    if (auto body = kernel->getAttrOfType<DictionaryAttr>(step::bodyAttr))
       emitBody(body, entry);
   }
 }
@@ -143,7 +143,7 @@ void PlanEmitter::header() {
 // What nn-precision said; in a module that has not met it, the first unit.
 void PlanEmitter::precision() {
   plan::Precision *entry = message.mutable_precision();
-  auto attributes = module->getAttrOfType<DictionaryAttr>("nn.precision");
+  auto attributes = module->getAttrOfType<DictionaryAttr>(nn::precisionAttr);
   auto units = module.getOps<fsdp::UnitOp>();
   Type fallback = units.empty() ? Float32Type::get(module.getContext())
                                 : (*units.begin()).getElementType();
@@ -190,7 +190,7 @@ void PlanEmitter::mesh() {
     addGroup("world", 1, mesh->ranks());
   for (fsdp::GroupOp group : groups)
     addGroup(group.getSymName(), group.getStride(), group.getSize());
-  if (auto mode = module->getAttrOfType<StringAttr>("fsdp.accumulate"))
+  if (auto mode = module->getAttrOfType<StringAttr>(fsdp::accumulateAttr))
     message.set_accumulate(mode.str());
 }
 
@@ -274,7 +274,7 @@ void PlanEmitter::addParameter(nn::ParameterOp parameter, fsdp::UnitOp unit,
           int64_t(parameter.getLength()), parameter.getStoredType(),
           parameter.getTransposed()},
          isEmbedded, entry->mutable_source());
-  if (auto role = parameter->getAttrOfType<StringAttr>("nn.role"))
+  if (auto role = parameter->getAttrOfType<StringAttr>(nn::parameterRoleAttr))
     entry->set_role(role.str());
   static_assert(std::string_view(nn::runningOptimizer) == runningStatistics);
   if (auto own = parameter->getAttrOfType<StringAttr>(nn::optimizerAttr))
@@ -346,7 +346,7 @@ void PlanEmitter::inputs() {
 }
 
 void PlanEmitter::loss() {
-  auto attributes = module->getAttrOfType<DictionaryAttr>("nn.loss");
+  auto attributes = module->getAttrOfType<DictionaryAttr>(nn::lossAttr);
   if (!attributes)
     return;
   auto text = [&](StringRef key) {

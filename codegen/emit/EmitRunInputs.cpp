@@ -18,7 +18,7 @@ static void emitDraws(step::InputOp input, uint32_t buffer,
                       plan::Draws &draws) {
   draws.set_buffer(buffer);
   for (auto described :
-       describedIn(input, "nn.sites").getAsRange<DictionaryAttr>()) {
+       describedIn(input, nn::sitesAttr).getAsRange<DictionaryAttr>()) {
     plan::Draws::Site *site = draws.add_sites();
     site->set_name(described.getAs<StringAttr>("name").str());
     if (auto rate = described.getAs<FloatAttr>("rate"))
@@ -33,7 +33,7 @@ static void emitRunning(step::InputOp input, uint32_t buffer,
   running.set_buffer(buffer);
   running.set_dtype(dtypeOf(getElementTypeOrSelf(input.getView().getType())));
   for (auto described :
-       describedIn(input, "nn.running").getAsRange<DictionaryAttr>()) {
+       describedIn(input, nn::runningAttr).getAsRange<DictionaryAttr>()) {
     plan::Running::Share *share = running.add_shares();
     share->set_momentum(
         described.getAs<FloatAttr>("momentum").getValueAsDouble());

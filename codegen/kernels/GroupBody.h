@@ -7,9 +7,6 @@
 
 namespace shardc::kernels {
 
-/// The attribute of a kernel's function that holds `groupBody`.
-constexpr llvm::StringLiteral groupBodyName = "step.body";
-
 /// The group's ops and what they absorb, in the order in which
 /// buildKernelFunction builds them: {ops = [{attributes = {...}, name =
 /// "rms_norm", operands = array<i64: 0, 1>, results = [tensor<2x64xf32>]}],

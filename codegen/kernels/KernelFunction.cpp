@@ -277,7 +277,7 @@ FailureOr<func::FuncOp> buildKernelFunction(const OpGroup &group,
   for (auto [i, input] : llvm::enumerate(signature.inputs))
     if (Operation *op = input.getDefiningOp(); isReadInPlace(op))
       function.setArgAttr(
-          i, step::stridesName,
+          i, step::stridesAttr,
           builder.getDenseI64ArrayAttr(viewIn(cast<nn::SliceOp>(op)).strides));
   builder.setInsertionPointToStart(function.addEntryBlock());
   IRMapping values;

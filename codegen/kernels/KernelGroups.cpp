@@ -95,7 +95,7 @@ private:
   static std::string whyNotJoined(const Group &group, const KernelSpace &space);
   static void explain(Operation *op, const Group &producer, StringRef why);
   static bool isRecomputed(Operation *op) {
-    return op->hasAttr("nn.recomputed");
+    return op->hasAttr(nn::recomputedAttr);
   }
 
   /// A recomputed op does not run where it did in forward: its result would be

@@ -12,7 +12,7 @@ using View = step::View;
 static std::optional<View> correctOf(Operation *op, EntryBuilder &entries) {
   auto function = op->getParentOfType<func::FuncOp>();
   if (function.getName() != "eval" ||
-      !op->getParentOfType<ModuleOp>()->hasAttr("nn.accuracy"))
+      !op->getParentOfType<ModuleOp>()->hasAttr(nn::accuracyAttr))
     return std::nullopt;
   auto type = RankedTensorType::get({}, Float64Type::get(op->getContext()));
   View correct = View::contiguous({}, 0, type);

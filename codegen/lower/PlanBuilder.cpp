@@ -184,8 +184,8 @@ FailureOr<step::View> PlanBuilder::input(BlockArgument argument) {
                                                        attribute);
     return value ? value.getValue() : StringRef();
   };
-  StringRef role = text("nn.role");
-  std::string name = text("nn.name").str();
+  StringRef role = text(nn::roleAttr);
+  std::string name = text(nn::nameAttr).str();
   if (name.empty())
     name = role.str();
   if (name.empty())

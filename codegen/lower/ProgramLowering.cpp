@@ -227,23 +227,23 @@ void ProgramLowering::annotate(Operation *op, Operation *before) {
     last = &entry;
     // A gather for backward may begin before the turn; it is counted there.
     auto gather = dyn_cast<fsdp::AllGatherStartOp>(op);
-    entry.setAttr("step.phase",
+    entry.setAttr(step::phaseAttr,
                   gather ? builder.getStringAttr(
                                fsdp::stringifyPhaseKind(gather.getPhase()))
                          : builder.getStringAttr(phase));
     if (onlyLast)
-      entry.setAttr("step.last", builder.getUnitAttr());
+      entry.setAttr(step::lastAttr, builder.getUnitAttr());
     if (onlyFirst)
       entry.setAttr(step::firstAttr, builder.getUnitAttr());
     if (ranks)
-      entry.setAttr("step.ranks", ranks);
+      entry.setAttr(step::ranksAttr, ranks);
     auto own = entry.getAttrOfType<FlatSymbolRefAttr>("unit");
     StringRef unit = own ? own.getValue() : currentUnit;
     if (!unit.empty())
-      entry.setAttr("step.unit", builder.getStringAttr(unit));
+      entry.setAttr(step::unitAttr, builder.getStringAttr(unit));
   }
   if (auto cost = dyn_cast<nn::CostModel>(op); cost && last && cost.flops())
-    last->setAttr("step.flops", builder.getI64IntegerAttr(cost.flops()));
+    last->setAttr(step::flopsAttr, builder.getI64IntegerAttr(cost.flops()));
 
   if (op == lastForward) {
     phase = "backward";

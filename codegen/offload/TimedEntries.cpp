@@ -79,7 +79,7 @@ void Insertions::apply(step::ProgramOp program) {
 }
 
 void annotate(Operation *op, Operation *entry) {
-  for (StringRef name : {"step.phase", "step.unit"})
+  for (StringRef name : {step::phaseAttr, step::unitAttr})
     if (Attribute value = entry->getAttr(name))
       op->setAttr(name, value);
 }

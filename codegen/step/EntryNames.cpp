@@ -22,8 +22,10 @@ static StringRef noteOf(Operation *entry, StringRef attribute) {
   return value ? value.getValue() : StringRef();
 }
 
-StringRef entryUnit(Operation *entry) { return noteOf(entry, "step.unit"); }
-StringRef entryPhase(Operation *entry) { return noteOf(entry, "step.phase"); }
+StringRef entryUnit(Operation *entry) { return noteOf(entry, step::unitAttr); }
+StringRef entryPhase(Operation *entry) {
+  return noteOf(entry, step::phaseAttr);
+}
 
 std::string entryKind(Operation *entry) {
   return entry->getName().stripDialect().str();

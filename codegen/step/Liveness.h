@@ -26,9 +26,6 @@ bool isEntry(mlir::Operation *op);
 /// The wait of a collective, or null where `entry` starts none.
 WaitOp waitOf(mlir::Operation *entry);
 
-/// Of an entry that runs in the first micro-batch of a step alone.
-inline constexpr llvm::StringLiteral firstAttr = "step.first";
-
 /// What outlives a step takes of the device's memory.
 int64_t persistentBytes(PlanOp plan);
 

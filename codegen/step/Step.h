@@ -9,6 +9,7 @@
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+#include "codegen/step/Attributes.h"
 #include "codegen/step/Communication.h"
 #include "codegen/step/StepDialect.h.inc"
 #include "codegen/step/StepEnums.h.inc"

@@ -31,7 +31,7 @@ View View::of(Value memref) {
 }
 
 DenseI64ArrayAttr stridesOfInput(func::FuncOp kernel, unsigned input) {
-  return kernel.getArgAttrOfType<DenseI64ArrayAttr>(input, stridesName);
+  return kernel.getArgAttrOfType<DenseI64ArrayAttr>(input, step::stridesAttr);
 }
 
 View viewOfInput(func::FuncOp kernel, unsigned input) {

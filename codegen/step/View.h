@@ -51,9 +51,6 @@ struct View {
   mlir::MemRefType memrefType() const;
 };
 
-/// The attribute of a kernel's input that does not lie row-major without gaps:
-/// an i64 for each of its dims, in elements.
-constexpr llvm::StringLiteral stridesName = "step.strides";
 /// Returns the strides of an input that has that attribute, else nothing.
 mlir::DenseI64ArrayAttr stridesOfInput(mlir::func::FuncOp kernel,
                                        unsigned input);

@@ -190,12 +190,12 @@ double ProgramReader::bytesOfState(StringRef unit) {
 }
 
 double ProgramReader::secondsOf(Operation *entry) {
-  auto ranks = entry->getAttrOfType<DenseI64ArrayAttr>("step.ranks");
+  auto ranks = entry->getAttrOfType<DenseI64ArrayAttr>(step::ranksAttr);
   if (ranks && !llvm::is_contained(ranks.asArrayRef(), 0))
     return 0;
   Traffic traffic = trafficOf(entry);
   double bandwidth = costs.cluster.memoryBandwidth;
-  if (auto flops = entry->getAttrOfType<IntegerAttr>("step.flops")) {
+  if (auto flops = entry->getAttrOfType<IntegerAttr>(step::flopsAttr)) {
     int64_t elementBytes = 2;
     for (Value operand : entry->getOperands())
       if (auto type = dyn_cast<MemRefType>(operand.getType());

@@ -2,6 +2,7 @@
 #ifndef SHARDC_FRONTEND_NN_NN_H
 #define SHARDC_FRONTEND_NN_NN_H
 
+#include "frontend/nn/Attributes.h"
 #include "frontend/nn/HostTensor.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -61,19 +62,6 @@ class IsProduct : public mlir::OpTrait::TraitBase<ConcreteOp, IsProduct> {};
 template <typename ConcreteOp>
 class IsGradientRule
     : public mlir::OpTrait::TraitBase<ConcreteOp, IsGradientRule> {};
-
-/// On an op that computes a part of what one operator of the model does: its
-/// result is not rounded to 16 bits. Import leaves it, nn-precision takes it
-/// away.
-inline constexpr llvm::StringLiteral unroundedAttr = "nn.unrounded";
-
-/// The attribute of a trained `nn.parameter` that another formula updates than
-/// the run's optimizer: its name. In a step of muon, adamw for what is no
-/// matrix; `runningOptimizer` for running statistics.
-inline constexpr llvm::StringLiteral optimizerAttr = "nn.optimizer";
-/// Takes what nn.running_gradient says away, whatever the run's optimizer, its
-/// learning rate and clipping are.
-inline constexpr llvm::StringLiteral runningOptimizer = "running";
 
 } // namespace shardc::nn
 

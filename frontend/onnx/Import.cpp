@@ -125,13 +125,15 @@ LogicalResult Importer::createFunction() {
     return isEmpty;
   });
   module = ModuleOp::create(UnknownLoc::get(context));
-  (*module)->setAttr("nn.model", builder.getStringAttr(
-                                     llvm::sys::path::filename(options.path)));
+  (*module)->setAttr(
+      nn::modelAttr,
+      builder.getStringAttr(llvm::sys::path::filename(options.path)));
   SmallVector<NamedAttribute> classes;
   for (const auto &[scope, name] : moduleClasses(model->nodes))
     classes.push_back(builder.getNamedAttr(scope, builder.getStringAttr(name)));
   if (!classes.empty())
-    (*module)->setAttr("nn.scope_classes", builder.getDictionaryAttr(classes));
+    (*module)->setAttr(nn::scopeClassesAttr,
+                       builder.getDictionaryAttr(classes));
   SmallVector<Type> types;
   for (const GraphInput &input : *inputs)
     types.push_back(input.type);
@@ -146,8 +148,8 @@ LogicalResult Importer::createFunction() {
   SmallVector<DictionaryAttr> attributes;
   for (auto [index, input] : llvm::enumerate(*inputs)) {
     attributes.push_back(builder.getDictionaryAttr(
-        {builder.getNamedAttr("nn.name", builder.getStringAttr(input.name)),
-         builder.getNamedAttr("nn.role", builder.getStringAttr("input"))}));
+        {builder.getNamedAttr(nn::nameAttr, builder.getStringAttr(input.name)),
+         builder.getNamedAttr(nn::roleAttr, builder.getStringAttr("input"))}));
     if (!values.try_emplace(input.name, body->getArgument(index)).second)
       return fail("'" + options.path + "': input '" + input.name +
                   "' is defined twice");
@@ -461,8 +463,8 @@ LogicalResult Importer::finishFunction() {
   function.setType(builder.getFunctionType(function.getArgumentTypes(), types));
   SmallVector<DictionaryAttr> attributes;
   for (const ValueInfoProto &output : file->graph().output())
-    attributes.push_back(builder.getDictionaryAttr(
-        builder.getNamedAttr("nn.name", builder.getStringAttr(output.name()))));
+    attributes.push_back(builder.getDictionaryAttr(builder.getNamedAttr(
+        nn::nameAttr, builder.getStringAttr(output.name()))));
   function.setAllResultAttrs(attributes);
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
     if (isOpTriviallyDead(&op))

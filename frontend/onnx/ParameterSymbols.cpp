@@ -73,7 +73,7 @@ static llvm::Error createParameter(const ImportedModel &model,
   if (!parameter.aliases.empty()) {
     SmallVector<StringRef> aliases(parameter.aliases.begin(),
                                    parameter.aliases.end());
-    op->setAttr("nn.aliases", builder.getStrArrayAttr(aliases));
+    op->setAttr(nn::aliasesAttr, builder.getStrArrayAttr(aliases));
   }
   return llvm::Error::success();
 }

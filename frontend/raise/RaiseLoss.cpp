@@ -126,7 +126,7 @@ struct RaiseMeanCrossEntropy : OpRewritePattern<nn::DivOp> {
         rewriter, location, scalar, likelihood->logits, labels, scale,
         likelihood->ignored.value_or(-100), /*shift=*/0,
         /*smoothing=*/APFloat(0.0));
-    crossEntropy->setDiscardableAttr("nn.reduction",
+    crossEntropy->setDiscardableAttr(nn::reductionAttr,
                                      rewriter.getStringAttr("mean"));
     Value loss = crossEntropy;
     if (op.getType() != scalar)

@@ -103,7 +103,7 @@ void ComputeTypes::findLossHead(func::FuncOp function) {
   llvm::DenseSet<Value> reached;
   for (BlockArgument argument : function.getArguments())
     if (auto role = function.getArgAttrOfType<StringAttr>(
-            argument.getArgNumber(), "nn.role");
+            argument.getArgNumber(), nn::roleAttr);
         role && role == "loss_scale")
       reached.insert(argument);
   for (Operation &op : function.front())
@@ -198,7 +198,7 @@ llvm::Error ComputeTypes::findKept() {
 
 llvm::Error ComputeTypes::giveUnitTypes(ArrayRef<UnitPrecision> units) {
   auto unitOf = [](nn::ParameterOp parameter) {
-    auto unit = parameter->getAttrOfType<StringAttr>("fsdp.unit");
+    auto unit = parameter->getAttrOfType<StringAttr>(nn::parameterUnitAttr);
     return unit ? unit.getValue() : parameter.getSymName();
   };
   for (const UnitPrecision &unit : units) {

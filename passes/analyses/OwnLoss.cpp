@@ -9,7 +9,7 @@ namespace shardc {
 
 StringRef reductionOf(Operation *op) {
   auto reduction =
-      op ? op->getAttrOfType<StringAttr>(reductionAttr) : StringAttr();
+      op ? op->getAttrOfType<StringAttr>(nn::reductionAttr) : StringAttr();
   return reduction ? reduction.getValue() : StringRef();
 }
 

@@ -6,10 +6,8 @@
 
 namespace shardc {
 
-/// What a loss node of the graph was told to make of its labels' losses.
-constexpr llvm::StringLiteral reductionAttr = "nn.reduction";
-
-/// Its value; empty where the op has none, or there is no op.
+/// What a loss node of the graph was told to make of its labels' losses
+/// (`nn.reduction`); empty where the op has none, or there is no op.
 llvm::StringRef reductionOf(mlir::Operation *op);
 
 /// A scalar as factor * value, behind views, conversions and constants.

@@ -70,7 +70,7 @@ std::vector<ExtraGather> SavedValues::gathersFor(const OpSet &ops) const {
     double bytes = 0;
     for (auto parameter :
          cast<ModuleOp>(symbols.getOp()).getOps<nn::ParameterOp>())
-      if (auto of = parameter->getAttrOfType<StringAttr>("fsdp.unit");
+      if (auto of = parameter->getAttrOfType<StringAttr>(nn::parameterUnitAttr);
           of && of == unit)
         if (auto type = dyn_cast<RankedTensorType>(parameter.getType()))
           bytes +=

@@ -71,7 +71,7 @@ int64_t movedStride(Operation &op, Value operand, Place place, Value result) {
 SampleStrides::SampleStrides(func::FuncOp function) {
   for (BlockArgument argument : function.getArguments()) {
     auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
-                                                      "nn.role");
+                                                      nn::roleAttr);
     if (!role || (role != "input" && role != "labels"))
       continue;
     ArrayRef<int64_t> shape = shapeOf(argument);

@@ -61,7 +61,7 @@ void SavedValues::findFreeValues() {
 
 StringAttr SavedValues::unitOf(StringAttr name) const {
   auto parameter = symbols.lookup<nn::ParameterOp>(name);
-  return parameter ? parameter->getAttrOfType<StringAttr>("fsdp.unit")
+  return parameter ? parameter->getAttrOfType<StringAttr>(nn::parameterUnitAttr)
                    : StringAttr();
 }
 

@@ -85,7 +85,7 @@ wholeMatrices(ModuleOp module, func::FuncOp forward,
       ofHead.insert(use.parameter);
   llvm::DenseSet<Operation *> found;
   for (nn::ParameterOp parameter : matrices) {
-    auto role = parameter->getAttrOfType<StringAttr>("nn.role");
+    auto role = parameter->getAttrOfType<StringAttr>(nn::parameterRoleAttr);
     if ((!role || role.getValue() == "weight") &&
         !ofHead.contains(parameter.getSymNameAttr()))
       found.insert(parameter);

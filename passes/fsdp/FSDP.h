@@ -9,6 +9,7 @@
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+#include "passes/fsdp/Attributes.h"
 #include "passes/fsdp/Communication.h"
 #include "passes/fsdp/FSDPDialect.h.inc"
 #include "passes/fsdp/FSDPEnums.h.inc"

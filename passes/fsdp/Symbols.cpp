@@ -97,7 +97,7 @@ UnitOp::getParameterTypes(SymbolTableCollection &symbolTable) {
 bool UnitOp::splitsMaster() {
   auto precision =
       (*this)->getParentOfType<ModuleOp>()->getAttrOfType<DictionaryAttr>(
-          "nn.precision");
+          nn::precisionAttr);
   return precision && precision.contains("split_master") &&
          getElementType().isBF16() && getMasterType().isF32();
 }

@@ -94,14 +94,14 @@ void shardc::collectSharding(ModuleOp module, CompileReport &report) {
     report.optimizerDims.assign(mesh.getOptimizerDims().begin(),
                                 mesh.getOptimizerDims().end());
   }
-  if (auto loss = module->getAttrOfType<DictionaryAttr>("nn.loss")) {
+  if (auto loss = module->getAttrOfType<DictionaryAttr>(nn::lossAttr)) {
     auto text = [&](StringRef name) {
       auto value = loss.getAs<StringAttr>(name);
       return value ? value.str() : std::string();
     };
     report.loss = {text("kind"), text("reduction"), text("labels")};
   }
-  if (auto mode = module->getAttrOfType<StringAttr>("fsdp.accumulate"))
+  if (auto mode = module->getAttrOfType<StringAttr>(fsdp::accumulateAttr))
     report.accumulate = mode.str();
   SymbolTable symbols(module);
   auto train = symbols.lookup<func::FuncOp>("train");

@@ -167,7 +167,7 @@ void StepFinisher::update(const Reduction &reduction, Value norm) {
 void StepFinisher::giveOutputs(Operation *terminator) {
   SmallVector<Attribute> names;
   for (unsigned i = 1; i < function.getNumResults(); ++i)
-    names.push_back(function.getResultAttrOfType<StringAttr>(i, "nn.name"));
+    names.push_back(function.getResultAttrOfType<StringAttr>(i, nn::nameAttr));
   OutputsOp::create(builder, terminator->getLoc(), builder.getArrayAttr(names),
                     terminator->getOperands().drop_front());
 }

@@ -10,7 +10,7 @@ LogicalResult Reductions::collect(ArrayRef<UnitOp> units) {
   llvm::DenseMap<StringAttr, Value> gradientOf;
   for (unsigned index = 1; index < function.getNumResults(); ++index)
     if (auto name = function.getResultAttrOfType<FlatSymbolRefAttr>(
-            index, "nn.gradient_of"))
+            index, nn::gradientOfAttr))
       gradientOf[name.getAttr()] = body.getTerminator()->getOperand(index);
   if (gradientOf.empty())
     return success();

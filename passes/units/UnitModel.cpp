@@ -64,7 +64,8 @@ UnitModel UnitModel::of(func::FuncOp function) {
   UnitModel model;
   auto module = function->getParentOfType<ModuleOp>();
   SymbolTable symbolTable(module);
-  if (auto classes = module->getAttrOfType<DictionaryAttr>("nn.scope_classes"))
+  if (auto classes =
+          module->getAttrOfType<DictionaryAttr>(nn::scopeClassesAttr))
     for (NamedAttribute entry : classes)
       if (auto name = dyn_cast<StringAttr>(entry.getValue()))
         model.classes[entry.getName().str()] = name.str();

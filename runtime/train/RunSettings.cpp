@@ -234,7 +234,7 @@ std::vector<std::string> RunSettings::scheduleTexts() const {
   if (steps <= start.step)
     return texts;
   const Schedule &s = schedule;
-  if (s.warmupSteps >= steps)
+  if (s.warmupSteps >= std::max(steps, s.totalSteps))
     texts.push_back(concat("the warm-up of ", s.warmupSteps,
                            " steps does not end in the run's ", steps,
                            ": the learning rate stays below --lr"));

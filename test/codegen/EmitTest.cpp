@@ -26,7 +26,7 @@ module attributes {nn.loss = {kind = "cross_entropy", labels = "labels", ignore_
   fsdp.group @replicate {stride = 3 : i64, size = 2 : i64}
   fsdp.group @shard {stride = 1 : i64, size = 3 : i64}
   nn.parameter @w : tensor<6x4xf32> {initializer = "val_1", file = "model.data", offset = 8 : i64, length = 96 : i64,
-    stored_type = f32, transposed, trainable, init = "normal:0,1", nn.role = "weight"}
+    stored_type = f32, transposed, trainable, init = "normal:0,1", nn.parameter_role = "weight"}
   nn.parameter @scale : tensor<4xf32> {initializer = "s", file = "", offset = 3 : i64, length = 16 : i64, stored_type = f32}
   fsdp.unit @root {parameters = [@w], offsets = array<i64: 0>, elements = 24 : i64, padding = 0 : i64, shards = 3 : i64,
     optimizer_shards = 3 : i64, reshard = 3 : i64, element_type = f32, master_type = f32, gradient_type = f32, reason = "root"}

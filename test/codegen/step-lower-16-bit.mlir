@@ -6,11 +6,11 @@
 // RUN:   -canonicalize -cse -fsdp-form-units=mesh=2 -fsdp-shard -fsdp-verify -step-outline-kernels -step-lower -step-plan-memory \
 // RUN:   -step-verify | FileCheck %s --check-prefix=F16
 
-nn.parameter @embed : tensor<32x16xf32> {initializer = "e", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable, fsdp.unit = "root"}
-nn.parameter @norm : tensor<16xf32> {initializer = "n", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable, fsdp.unit = "root"}
-nn.parameter @qkv : tensor<48x16xf32> {initializer = "q", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable, fsdp.unit = "root"}
-nn.parameter @qkv.bias : tensor<48xf32> {initializer = "b", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable, fsdp.unit = "root"}
-nn.parameter @head : tensor<32x16xf32> {initializer = "h", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable, fsdp.unit = "root"}
+nn.parameter @embed : tensor<32x16xf32> {initializer = "e", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable, nn.unit = "root"}
+nn.parameter @norm : tensor<16xf32> {initializer = "n", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable, nn.unit = "root"}
+nn.parameter @qkv : tensor<48x16xf32> {initializer = "q", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable, nn.unit = "root"}
+nn.parameter @qkv.bias : tensor<48xf32> {initializer = "b", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable, nn.unit = "root"}
+nn.parameter @head : tensor<32x16xf32> {initializer = "h", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable, nn.unit = "root"}
 
 // 2 workers, each 4 (24 * 64 + 64 * 64 + 24 * 64 + 64) bytes for a product of 16 rows; LinearCrossEntropy: 8 rows of 32 logits in
 // float32, 16 losses, and the largest of its products.

@@ -35,13 +35,13 @@
 // BLOCK: ["root", "in no repeated block; gather 32.0 kB over 2 ranks: 1.60 us transfer, 5.00 us latency; forward computes
 // BLOCK-SAME: ["layers.0", "block 1 of 2 (layers.0); gather 10.2 kB over 2 ranks: 510 ns transfer, 5.00 us latency; forward computes
 // BLOCK-SAME: ["layers.1", "block 2 of 2 (layers.1); gather 10.2 kB
-// BLOCK: nn.parameter @embed.weight {{.*}}fsdp.unit = "root"
-// BLOCK: nn.parameter @layers.0.norm.weight {{.*}}fsdp.unit = "layers.0"
-// BLOCK: nn.parameter @layers.0.proj.weight {{.*}}fsdp.unit = "layers.0"
-// BLOCK: nn.parameter @layers.1.norm.weight {{.*}}frozen, fsdp.unit = "layers.1"
-// BLOCK: nn.parameter @layers.1.proj.weight {{.*}}fsdp.unit = "layers.1"
-// BLOCK: nn.parameter @head.weight {{.*}}fsdp.unit = "root"
-// BLOCK-NOT: fsdp.unit
+// BLOCK: nn.parameter @embed.weight {{.*}}nn.unit = "root"
+// BLOCK: nn.parameter @layers.0.norm.weight {{.*}}nn.unit = "layers.0"
+// BLOCK: nn.parameter @layers.0.proj.weight {{.*}}nn.unit = "layers.0"
+// BLOCK: nn.parameter @layers.1.norm.weight {{.*}}frozen{{.*}}nn.unit = "layers.1"
+// BLOCK: nn.parameter @layers.1.proj.weight {{.*}}nn.unit = "layers.1"
+// BLOCK: nn.parameter @head.weight {{.*}}nn.unit = "root"
+// BLOCK-NOT: nn.unit
 //
 // ONE: fsdp.unit_reasons = {{\[\[}}"model", "the whole model, as --units one asks; gather 52.4 kB over 2 ranks{{[^]]*}}]]
 // SIZE: ["part.0", "parameters in order of use, up to 1.00 kB; gather 16.0 kB {{.*}}["part.1", {{.*}} gather 200 B {{.*}}["part.2", {{.*}} gather 10.0 kB {{.*}}["part.5",
@@ -64,7 +64,7 @@
 // FORMED: fsdp.unit @layers.0 {{.*}}parameters = [@layers.0.proj.weight, @layers.0.norm.weight], reason = "block 1 of 2
 // FORMED-DAG: fsdp.unit @layers.1 {{.*}}parameters = [@layers.1.proj.weight]
 // FORMED-DAG: fsdp.unit @layers.1.frozen {{.*}}parameters = [@layers.1.norm.weight]
-// FORMED-NOT: fsdp.unit =
+// FORMED-NOT: nn.unit =
 module attributes {nn.scope_classes = {"embed" = "torch.Embedding", "layers.0" = "pkg.Block", "layers.1" = "pkg.Block"}} {
   nn.parameter @embed.weight : tensor<80x50xf32> {initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
   nn.parameter @layers.0.norm.weight : tensor<50xf32> {initializer = "1", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}

@@ -44,8 +44,8 @@
 // KIND: error: embedding all: there are auto, table and rows
 
 module {
-  nn.parameter @table.weight : tensor<1024x4xf32> {fsdp.unit = "table", initializer = "table", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
-  nn.parameter @w.weight : tensor<4x4xf32> {fsdp.unit = "w", initializer = "w", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
+  nn.parameter @table.weight : tensor<1024x4xf32> {nn.unit = "table", initializer = "table", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
+  nn.parameter @w.weight : tensor<4x4xf32> {nn.unit = "w", initializer = "w", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
   func.func @train(%ids: tensor<2xi64>, %scale: tensor<f32> {nn.role = "loss_scale"})
       -> (tensor<f32>, tensor<1024x4xf32> {nn.gradient_of = @table.weight}, tensor<4x4xf32> {nn.gradient_of = @w.weight}) {
     %table = nn.get_parameter @table.weight : tensor<1024x4xf32>

@@ -3,10 +3,10 @@
 // What is stacked lies one behind the other, in the order in which it is read, and slices have whole rows of it.
 // CHECK: fsdp.unit @u {element_type = f32, elements = 80 : i64, gradient_type = f32, master_type = f32, offsets = array<i64: 0, 8, 40, 72>,
 // CHECK-SAME: parameters = [@k, @q, @other, @norm]
-nn.parameter @q : tensor<8x4xf32> {trainable, fsdp.unit = "u", initializer = "q", file = "", offset = 0 : i64, length = 128 : i64, stored_type = f32}
-nn.parameter @other : tensor<8x4xf32> {trainable, fsdp.unit = "u", initializer = "other", file = "", offset = 0 : i64, length = 128 : i64, stored_type = f32}
-nn.parameter @k : tensor<2x4xf32> {trainable, fsdp.unit = "u", initializer = "k", file = "", offset = 0 : i64, length = 32 : i64, stored_type = f32}
-nn.parameter @norm : tensor<4xf32> {trainable, fsdp.unit = "u", initializer = "norm", file = "", offset = 0 : i64, length = 16 : i64, stored_type = f32}
+nn.parameter @q : tensor<8x4xf32> {trainable, nn.unit = "u", initializer = "q", file = "", offset = 0 : i64, length = 128 : i64, stored_type = f32}
+nn.parameter @other : tensor<8x4xf32> {trainable, nn.unit = "u", initializer = "other", file = "", offset = 0 : i64, length = 128 : i64, stored_type = f32}
+nn.parameter @k : tensor<2x4xf32> {trainable, nn.unit = "u", initializer = "k", file = "", offset = 0 : i64, length = 32 : i64, stored_type = f32}
+nn.parameter @norm : tensor<4xf32> {trainable, nn.unit = "u", initializer = "norm", file = "", offset = 0 : i64, length = 16 : i64, stored_type = f32}
 func.func @model(%x: tensor<3x4xf32>) -> tensor<3x8xf32> {
   %q = nn.get_parameter @q : tensor<8x4xf32>
   %other = nn.get_parameter @other : tensor<8x4xf32>

@@ -29,7 +29,7 @@
 // CHECK-SAME: optimizer_shards = 2 : i64, padding = 4 : i64, parameters = [@layers.0.proj.weight, @layers.0.norm.weight],
 // CHECK-SAME: reason = "", reshard = 2 : i64, shards = 2 : i64}
 // CHECK-NEXT: fsdp.unit @layers.1 {{.*}} reshard = 2 : i64, shards = 2 : i64}
-// CHECK-NOT: fsdp.unit
+// CHECK-NOT: nn.unit
 //
 // GRAD-OP: fsdp.mesh @mesh {{.*}} optimizer_dims = array<i64: 0>, shard_dims = array<i64: 0>, strategy = "grad_op"}
 // GRAD-OP: fsdp.unit @root {{.*}} optimizer_shards = 2 : {{.*}} reshard = 1 : i64, shards = 2 : i64}
@@ -85,10 +85,10 @@
 // OWN: fsdp.unit @layers.0 {{.*}} reshard = 2 : i64, shards = 8 : i64}
 // OWN: fsdp.unit @layers.1 {{.*}} reshard = 4 : i64, shards = 8 : i64}
 nn.parameter @embed.weight : tensor<8x4xf32> {initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
-nn.parameter @layers.0.norm.weight : tensor<4xf32> {fsdp.unit = "layers.0", initializer = "1", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
-nn.parameter @layers.0.proj.weight : tensor<4x4xf32> {fsdp.unit = "layers.0", initializer = "2", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
-nn.parameter @layers.1.norm.weight : tensor<4xf32> {fsdp.unit = "layers.1", initializer = "3", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
-nn.parameter @layers.1.proj.weight : tensor<4x4xf32> {fsdp.unit = "layers.1", initializer = "4", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
+nn.parameter @layers.0.norm.weight : tensor<4xf32> {nn.unit = "layers.0", initializer = "1", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
+nn.parameter @layers.0.proj.weight : tensor<4x4xf32> {nn.unit = "layers.0", initializer = "2", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
+nn.parameter @layers.1.norm.weight : tensor<4xf32> {nn.unit = "layers.1", initializer = "3", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
+nn.parameter @layers.1.proj.weight : tensor<4x4xf32> {nn.unit = "layers.1", initializer = "4", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
 nn.parameter @norm.weight : tensor<8xf32> {initializer = "5", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
 nn.parameter @head.weight : tensor<8x4xf32> {initializer = "6", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
 nn.parameter @table : tensor<2x4xf32> {initializer = "7", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32}
@@ -120,10 +120,10 @@ func.func @model(%ids: tensor<2xi64>) -> tensor<2x8xf32> {
 // CHECK: fsdp.unit @block.1 {{.*}} parameters = [@w1, @b1]
 // CHECK: fsdp.unit @root {{.*}} padding = 2 : i64, parameters = [@w2], reason = "", reshard = 1
 module attributes {fsdp.unit_reasons = [["block.0", "block 1 of 2"], ["block.1", "block 2 of 2"]]} {
-nn.parameter @w0 : tensor<4x4xf32> {fsdp.unit = "block.0", initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
-nn.parameter @b0 : tensor<4xf32> {fsdp.unit = "block.0", initializer = "1", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
-nn.parameter @w1 : tensor<4x4xf32> {fsdp.unit = "block.1", initializer = "2", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
-nn.parameter @b1 : tensor<4xf32> {fsdp.unit = "block.1", initializer = "3", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
+nn.parameter @w0 : tensor<4x4xf32> {nn.unit = "block.0", initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
+nn.parameter @b0 : tensor<4xf32> {nn.unit = "block.0", initializer = "1", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
+nn.parameter @w1 : tensor<4x4xf32> {nn.unit = "block.1", initializer = "2", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
+nn.parameter @b1 : tensor<4xf32> {nn.unit = "block.1", initializer = "3", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
 nn.parameter @w2 : tensor<3x2xf32> {initializer = "4", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
 func.func @model(%x: tensor<2x4xf32>) -> (tensor<2x4xf32>, tensor<2x3xf32>) {
   %0 = nn.get_parameter @w0 : tensor<4x4xf32>
@@ -150,14 +150,14 @@ func.func @model(%x: tensor<2x4xf32>) -> (tensor<2x4xf32>, tensor<2x3xf32>) {
 // CHECK-NEXT: fsdp.unit @layers.1 {element_type = bf16, {{.*}} gradient_type = bf16, master_type = f32, {{.*}} parameters = [@layers.1.w], {{.*}} reshard = 2
 // CHECK-NEXT: fsdp.unit @layers.1.frozen {{.*}} parameters = [@layers.1.v]
 // CHECK-NEXT: fsdp.unit @root.frozen {{.*}} optimizer_shards = 0 : {{.*}} parameters = [@head], {{.*}} reshard = 1
-// CHECK-NOT: fsdp.unit
+// CHECK-NOT: nn.unit
 // OWN: fsdp.unit @layers.0.frozen {{.*}} reshard = 2 : i64, shards = 8
 // OPT: fsdp.unit @layers.0.frozen {{.*}} optimizer_shards = 0 : {{.*}} shards = 1 : i64}
 module attributes {nn.precision = {master = f32}} {
-  nn.parameter @layers.0.w : tensor<4x4xbf16> {fsdp.unit = "layers.0", initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
-  nn.parameter @layers.0.v : tensor<4x4xbf16> {fsdp.unit = "layers.0", initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, frozen}
-  nn.parameter @layers.1.w : tensor<4x4xbf16> {fsdp.unit = "layers.1", initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
-  nn.parameter @layers.1.v : tensor<4x4xbf16> {fsdp.unit = "layers.1", initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, frozen}
+  nn.parameter @layers.0.w : tensor<4x4xbf16> {nn.unit = "layers.0", initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
+  nn.parameter @layers.0.v : tensor<4x4xbf16> {nn.unit = "layers.0", initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, frozen}
+  nn.parameter @layers.1.w : tensor<4x4xbf16> {nn.unit = "layers.1", initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
+  nn.parameter @layers.1.v : tensor<4x4xbf16> {nn.unit = "layers.1", initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, frozen}
   nn.parameter @head : tensor<4x4xbf16> {initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, frozen}
   nn.parameter @unused : tensor<4x4xbf16> {initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
   func.func @train(%x: tensor<4x4xbf16>) -> (tensor<4x4xbf16>, tensor<4x4xf32> {nn.gradient_of = @layers.0.w}, tensor<4x4xbf16> {nn.gradient_of = @layers.1.w}) {

@@ -53,10 +53,10 @@
 // OWN: fsdp.unit @layers.0.frozen {{.*}} reshard = 1 :
 // OWN: fsdp.unit @layers.0 {{.*}} reshard = 2 :
 nn.parameter @embed : tensor<8x4xf32> {initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
-nn.parameter @layers.0.weight : tensor<4x4xf32> {fsdp.unit = "layers.0", initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, frozen}
-nn.parameter @layers.0.bias : tensor<4xf32> {fsdp.unit = "layers.0", initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
-nn.parameter @layers.1.weight : tensor<4x4xf32> {fsdp.unit = "layers.1", initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, frozen}
-nn.parameter @layers.1.bias : tensor<4xf32> {fsdp.unit = "layers.1", initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, frozen}
+nn.parameter @layers.0.weight : tensor<4x4xf32> {nn.unit = "layers.0", initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, frozen}
+nn.parameter @layers.0.bias : tensor<4xf32> {nn.unit = "layers.0", initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
+nn.parameter @layers.1.weight : tensor<4x4xf32> {nn.unit = "layers.1", initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, frozen}
+nn.parameter @layers.1.bias : tensor<4xf32> {nn.unit = "layers.1", initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, frozen}
 func.func @train(%ids: tensor<2xi64>) -> (tensor<f32>, tensor<8x4xf32> {nn.gradient_of = @embed}, tensor<4xf32> {nn.gradient_of = @layers.0.bias}) {
   %embed = nn.get_parameter @embed : tensor<8x4xf32>
   %w0 = nn.get_parameter @layers.0.weight : tensor<4x4xf32>

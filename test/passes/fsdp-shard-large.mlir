@@ -29,11 +29,11 @@
 // HYBRID: fsdp.reduce_scatter_start @layers.0
 // HYBRID: fsdp.all_reduce_gradients_wait %[[A2]]
 
-nn.parameter @layers.0.weight : tensor<4x4xf32> {fsdp.unit = "layers.0", initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, frozen}
-nn.parameter @layers.0.bias : tensor<4xf32> {fsdp.unit = "layers.0", initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
-nn.parameter @layers.1.weight : tensor<4x4xf32> {fsdp.unit = "layers.1", initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, frozen}
-nn.parameter @layers.1.bias : tensor<4xf32> {fsdp.unit = "layers.1", initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
-nn.parameter @layers.2.weight : tensor<4x4xf32> {fsdp.unit = "layers.2", initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
+nn.parameter @layers.0.weight : tensor<4x4xf32> {nn.unit = "layers.0", initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, frozen}
+nn.parameter @layers.0.bias : tensor<4xf32> {nn.unit = "layers.0", initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
+nn.parameter @layers.1.weight : tensor<4x4xf32> {nn.unit = "layers.1", initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, frozen}
+nn.parameter @layers.1.bias : tensor<4xf32> {nn.unit = "layers.1", initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
+nn.parameter @layers.2.weight : tensor<4x4xf32> {nn.unit = "layers.2", initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
 func.func @train(%x0: tensor<2x4xf32>) -> (tensor<f32>, tensor<4x4xf32> {nn.gradient_of = @layers.2.weight}, tensor<4xf32> {nn.gradient_of = @layers.1.bias}, tensor<4xf32> {nn.gradient_of = @layers.0.bias}) {
   %w0 = nn.get_parameter @layers.0.weight : tensor<4x4xf32>
   %b0 = nn.get_parameter @layers.0.bias : tensor<4xf32>

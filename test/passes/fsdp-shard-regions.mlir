@@ -29,9 +29,9 @@
 // OPT-LABEL: func.func @train(%arg0: tensor<2x4xf32>)
 // OPT-COUNT-3: fsdp.resident
 // OPT-NOT: fsdp.all_gather_start
-nn.parameter @a : tensor<4x4xf32> {fsdp.unit = "a", initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, frozen}
-nn.parameter @b : tensor<4x4xf32> {fsdp.unit = "b", initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, frozen}
-nn.parameter @c : tensor<4x4xf32> {fsdp.unit = "c", initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, frozen}
+nn.parameter @a : tensor<4x4xf32> {nn.unit = "a", initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, frozen}
+nn.parameter @b : tensor<4x4xf32> {nn.unit = "b", initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, frozen}
+nn.parameter @c : tensor<4x4xf32> {nn.unit = "c", initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, frozen}
 func.func @train(%x: tensor<2x4xf32>) -> tensor<f32> {
   %a = nn.get_parameter @a : tensor<4x4xf32>
   %b = nn.get_parameter @b : tensor<4x4xf32>
@@ -62,9 +62,9 @@ func.func @train(%x: tensor<2x4xf32>) -> tensor<f32> {
 // CHECK: nn.linear
 // CHECK: fsdp.release @a
 // CHECK-NOT: fsdp.all_gather_start
-nn.parameter @a : tensor<4x4xf32> {fsdp.unit = "a", initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, frozen}
-nn.parameter @b : tensor<4x4xf32> {fsdp.unit = "b", initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, frozen}
-nn.parameter @c : tensor<4x4xf32> {fsdp.unit = "c", initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, frozen}
+nn.parameter @a : tensor<4x4xf32> {nn.unit = "a", initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, frozen}
+nn.parameter @b : tensor<4x4xf32> {nn.unit = "b", initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, frozen}
+nn.parameter @c : tensor<4x4xf32> {nn.unit = "c", initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, frozen}
 func.func @train(%x: tensor<3x4xf32>) -> tensor<f32> {
   %a = nn.get_parameter @a : tensor<4x4xf32>
   %b = nn.get_parameter @b : tensor<4x4xf32>

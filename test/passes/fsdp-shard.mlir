@@ -374,10 +374,10 @@
 // UPDATE-MUON: error: update backward: muon takes whole matrices, whose directions are made when all gradients are there
 // NO-MESH: error: expects fsdp.mesh and @train; run nn-differentiate and fsdp-form-units first
 nn.parameter @embed.weight : tensor<8x4xf32> {initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
-nn.parameter @layers.0.weight : tensor<4x4xf32> {fsdp.unit = "layers.0", initializer = "1", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
-nn.parameter @layers.0.bias : tensor<4xf32> {fsdp.unit = "layers.0", initializer = "2", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
-nn.parameter @layers.1.weight : tensor<4x4xf32> {fsdp.unit = "layers.1", initializer = "3", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
-nn.parameter @layers.1.bias : tensor<4xf32> {fsdp.unit = "layers.1", initializer = "4", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
+nn.parameter @layers.0.weight : tensor<4x4xf32> {nn.unit = "layers.0", initializer = "1", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
+nn.parameter @layers.0.bias : tensor<4xf32> {nn.unit = "layers.0", initializer = "2", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
+nn.parameter @layers.1.weight : tensor<4x4xf32> {nn.unit = "layers.1", initializer = "3", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
+nn.parameter @layers.1.bias : tensor<4xf32> {nn.unit = "layers.1", initializer = "4", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
 nn.parameter @norm.weight : tensor<4xf32> {initializer = "5", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
 nn.parameter @table : tensor<2x4xf32> {initializer = "6", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32}
 

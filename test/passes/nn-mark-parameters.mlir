@@ -9,25 +9,25 @@
 // the head, whose linear makes it a weight as well. Buffers have none, nor has what nothing uses. Nothing is frozen.
 //
 // CHECK-NOT: frozen
-// CHECK: nn.parameter @embed.weight {{.*}}nn.role = "embedding"{{.*}}trainable
-// CHECK: nn.parameter @layers.0.norm.weight {{.*}}nn.role = "norm"{{.*}}trainable
-// CHECK: nn.parameter @layers.0.proj.weight {{.*}}nn.role = "weight"{{.*}}trainable
-// CHECK: nn.parameter @layers.0.proj.bias {{.*}}nn.role = "bias"{{.*}}trainable
-// CHECK: nn.parameter @layers.1.norm.weight {{.*}}nn.role = "norm"
-// CHECK: nn.parameter @layers.1.norm.bias {{.*}}nn.role = "norm"
-// CHECK: nn.parameter @layers.1.gate {{.*}}nn.role = "weight"
-// CHECK: nn.parameter @offset {{.*}}nn.role = "bias"
+// CHECK: nn.parameter @embed.weight {{.*}}nn.parameter_role = "embedding"{{.*}}trainable
+// CHECK: nn.parameter @layers.0.norm.weight {{.*}}nn.parameter_role = "norm"{{.*}}trainable
+// CHECK: nn.parameter @layers.0.proj.weight {{.*}}nn.parameter_role = "weight"{{.*}}trainable
+// CHECK: nn.parameter @layers.0.proj.bias {{.*}}nn.parameter_role = "bias"{{.*}}trainable
+// CHECK: nn.parameter @layers.1.norm.weight {{.*}}nn.parameter_role = "norm"
+// CHECK: nn.parameter @layers.1.norm.bias {{.*}}nn.parameter_role = "norm"
+// CHECK: nn.parameter @layers.1.gate {{.*}}nn.parameter_role = "weight"
+// CHECK: nn.parameter @offset {{.*}}nn.parameter_role = "bias"
 // A vector that is added is a bias, a table an embedding (of positions).
-// CHECK: nn.parameter @positions {{.*}}nn.role = "embedding"
+// CHECK: nn.parameter @positions {{.*}}nn.parameter_role = "embedding"
 // CHECK: nn.parameter @table
-// CHECK-NOT: nn.role
+// CHECK-NOT: nn.parameter_role
 // CHECK-NOT: trainable
 // CHECK: nn.parameter @unused
-// CHECK-NOT: nn.role
+// CHECK-NOT: nn.parameter_role
 // CHECK-SAME: trainable
 // CHECK-NOT: frozen
 
-// FREEZE: nn.parameter @embed.weight {{.*}}frozen{{.*}}nn.role = "embedding"
+// FREEZE: nn.parameter @embed.weight {{.*}}frozen{{.*}}nn.parameter_role = "embedding"
 // FREEZE-NOT: trainable
 // FREEZE-NOT: frozen
 // FREEZE: nn.parameter @layers.0.norm.weight

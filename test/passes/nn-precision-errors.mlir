@@ -59,8 +59,8 @@
 // KEPT: error: --precision: keep makes parameter 'up' float32, and its gradient and master weights cannot be narrower; say reduce=float32 and --master float32
 // TIED: error: --unit-option: 'up.bias' is read by an op that computes in float32, with another parameter or because keep says so; give both one precision
 
-nn.parameter @up : tensor<4x4xf32> {initializer = "w", file = "", offset = 0 : i64, length = 64 : i64, stored_type = f32, trainable, scope = "blocks.0.mlp", fsdp.unit = "blocks.0"}
-nn.parameter @up.bias : tensor<4xf32> {initializer = "b", file = "", offset = 0 : i64, length = 16 : i64, stored_type = f32, trainable, scope = "blocks.0.mlp", fsdp.unit = "root"}
+nn.parameter @up : tensor<4x4xf32> {initializer = "w", file = "", offset = 0 : i64, length = 64 : i64, stored_type = f32, trainable, scope = "blocks.0.mlp", nn.unit = "blocks.0"}
+nn.parameter @up.bias : tensor<4xf32> {initializer = "b", file = "", offset = 0 : i64, length = 16 : i64, stored_type = f32, trainable, scope = "blocks.0.mlp", nn.unit = "root"}
 func.func @model(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
   %w = nn.get_parameter @up : tensor<4x4xf32>
   %b = nn.get_parameter @up.bias : tensor<4xf32>

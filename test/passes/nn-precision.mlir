@@ -23,14 +23,14 @@
 // KEEP: nn.parameter @blocks.0.up : tensor<4x4xf32>
 // UNIT: nn.parameter @blocks.0.up : tensor<4x4xf32>
 // NARROW: nn.parameter @blocks.0.up : tensor<4x4xbf16>
-nn.parameter @blocks.0.up : tensor<4x4xf32> {initializer = "w", file = "", offset = 0 : i64, length = 64 : i64, stored_type = f32, trainable, fsdp.unit = "blocks.0"}
+nn.parameter @blocks.0.up : tensor<4x4xf32> {initializer = "w", file = "", offset = 0 : i64, length = 64 : i64, stored_type = f32, trainable, nn.unit = "blocks.0"}
 // KEEP: nn.parameter @blocks.0.up.bias : tensor<4xf32>
 // UNIT: nn.parameter @blocks.0.up.bias : tensor<4xf32>
-nn.parameter @blocks.0.up.bias : tensor<4xf32> {initializer = "b", file = "", offset = 0 : i64, length = 16 : i64, stored_type = f32, trainable, fsdp.unit = "blocks.0"}
+nn.parameter @blocks.0.up.bias : tensor<4xf32> {initializer = "b", file = "", offset = 0 : i64, length = 16 : i64, stored_type = f32, trainable, nn.unit = "blocks.0"}
 // A kept norm has parameters of the run's type.
 // BF16: nn.parameter @norm : tensor<4xbf16>
 // UNIT: nn.parameter @norm : tensor<4xbf16>
-nn.parameter @norm : tensor<4xf32> {initializer = "g", file = "", offset = 0 : i64, length = 16 : i64, stored_type = f32, trainable, fsdp.unit = "root"}
+nn.parameter @norm : tensor<4xf32> {initializer = "g", file = "", offset = 0 : i64, length = 16 : i64, stored_type = f32, trainable, nn.unit = "root"}
 
 // Inputs, labels and the run's scale stay float32 in a mixed run; a matrix product reads its operands in one type, so the input is cast
 // once. The norm reads bf16 and rounds once to what the next product reads: keeping it costs no cast.
@@ -89,7 +89,7 @@ func.func @model(%x: tensor<2x4xf32> {nn.name = "x"}, %labels: tensor<2xi64> {nn
 // F64-SAME: tensor<4xf64>, %{{.*}}: tensor<4xi64>) -> (tensor<4xf64>, tensor<4xi64>)
 // F32-LABEL: func.func @converts_all_floats_and_no_integer(
 // F32-SAME: tensor<4xf32>
-nn.parameter @blocks.0.up : tensor<4x4xf32> {initializer = "w", file = "", offset = 0 : i64, length = 64 : i64, stored_type = f32, trainable, fsdp.unit = "blocks.0"}
+nn.parameter @blocks.0.up : tensor<4x4xf32> {initializer = "w", file = "", offset = 0 : i64, length = 64 : i64, stored_type = f32, trainable, nn.unit = "blocks.0"}
 func.func @converts_all_floats_and_no_integer(%x: tensor<4xf16>, %i: tensor<4xi64>) -> (tensor<4xf32>, tensor<4xi64>) {
   // A constant keeps its float32 value, not the decimal that it was rounded from.
   // F64: dense<0.1000000014901161{{.*}}> : tensor<4xf64>
@@ -111,7 +111,7 @@ func.func @converts_all_floats_and_no_integer(%x: tensor<4xf16>, %i: tensor<4xi6
 
 // -----
 
-nn.parameter @blocks.0.up : tensor<4x4xf32> {initializer = "w", file = "", offset = 0 : i64, length = 64 : i64, stored_type = f32, trainable, scope = "blocks.0", fsdp.unit = "blocks.0"}
+nn.parameter @blocks.0.up : tensor<4x4xf32> {initializer = "w", file = "", offset = 0 : i64, length = 64 : i64, stored_type = f32, trainable, scope = "blocks.0", nn.unit = "blocks.0"}
 nn.parameter @norm : tensor<4xf32> {initializer = "g", file = "", offset = 0 : i64, length = 16 : i64, stored_type = f32, trainable}
 // BF16: nn.parameter @frequencies : tensor<4xf32>
 nn.parameter @frequencies : tensor<4xf32> {initializer = "f", file = "", offset = 0 : i64, length = 16 : i64, stored_type = f32}

@@ -17,9 +17,9 @@
 // WHOLE: kept_bytes = 18874368 : i64
 // WHOLE-NOT: regathered_units
 // WHOLE: nn.add {{.*}}nn.recomputed
-nn.parameter @position : tensor<1024x512xf32> {fsdp.unit = "positions", initializer = "a", file = "", offset = 0 : i64, length = 2097152 : i64, stored_type = f32, trainable}
-nn.parameter @w : tensor<4096x512xf32> {fsdp.unit = "head", initializer = "b", file = "", offset = 0 : i64, length = 8388608 : i64, stored_type = f32, trainable}
-nn.parameter @v : tensor<512x512xf32> {fsdp.unit = "first", initializer = "c", file = "", offset = 0 : i64, length = 1048576 : i64, stored_type = f32, trainable}
+nn.parameter @position : tensor<1024x512xf32> {nn.unit = "positions", initializer = "a", file = "", offset = 0 : i64, length = 2097152 : i64, stored_type = f32, trainable}
+nn.parameter @w : tensor<4096x512xf32> {nn.unit = "head", initializer = "b", file = "", offset = 0 : i64, length = 8388608 : i64, stored_type = f32, trainable}
+nn.parameter @v : tensor<512x512xf32> {nn.unit = "first", initializer = "c", file = "", offset = 0 : i64, length = 1048576 : i64, stored_type = f32, trainable}
 func.func @model(%x: tensor<1024x512xf32>, %labels: tensor<1024xi64>, %scale: tensor<f32>) -> tensor<f32> {
   %v = nn.get_parameter @v : tensor<512x512xf32>
   %p = nn.get_parameter @position : tensor<1024x512xf32>

@@ -77,13 +77,13 @@
 // NO-SCOPE: error: --remat scope:attention: matches no module of a parameter
 
 // Two blocks, each a unit: x + down(silu(up(norm(x)))).
-nn.parameter @layers.0.norm.weight : tensor<512xf32> {initializer = "a", file = "", offset = 0 : i64, length = 2048 : i64, stored_type = f32, trainable, fsdp.unit = "layers.0"}
-nn.parameter @layers.0.mlp.up.weight : tensor<2048x512xf32> {initializer = "b", file = "", offset = 0 : i64, length = 4194304 : i64, stored_type = f32, trainable, fsdp.unit = "layers.0"}
-nn.parameter @layers.0.mlp.down.weight : tensor<512x2048xf32> {initializer = "c", file = "", offset = 0 : i64, length = 4194304 : i64, stored_type = f32, trainable, fsdp.unit = "layers.0"}
-nn.parameter @layers.1.norm.weight : tensor<512xf32> {initializer = "d", file = "", offset = 0 : i64, length = 2048 : i64, stored_type = f32, trainable, fsdp.unit = "layers.1"}
-nn.parameter @layers.1.mlp.up.weight : tensor<2048x512xf32> {initializer = "e", file = "", offset = 0 : i64, length = 4194304 : i64, stored_type = f32, trainable, fsdp.unit = "layers.1"}
-nn.parameter @layers.1.mlp.down.weight : tensor<512x2048xf32> {initializer = "f", file = "", offset = 0 : i64, length = 4194304 : i64, stored_type = f32, trainable, fsdp.unit = "layers.1"}
-nn.parameter @head.weight : tensor<1024x512xf32> {initializer = "g", file = "", offset = 0 : i64, length = 2097152 : i64, stored_type = f32, trainable, fsdp.unit = "head"}
+nn.parameter @layers.0.norm.weight : tensor<512xf32> {initializer = "a", file = "", offset = 0 : i64, length = 2048 : i64, stored_type = f32, trainable, nn.unit = "layers.0"}
+nn.parameter @layers.0.mlp.up.weight : tensor<2048x512xf32> {initializer = "b", file = "", offset = 0 : i64, length = 4194304 : i64, stored_type = f32, trainable, nn.unit = "layers.0"}
+nn.parameter @layers.0.mlp.down.weight : tensor<512x2048xf32> {initializer = "c", file = "", offset = 0 : i64, length = 4194304 : i64, stored_type = f32, trainable, nn.unit = "layers.0"}
+nn.parameter @layers.1.norm.weight : tensor<512xf32> {initializer = "d", file = "", offset = 0 : i64, length = 2048 : i64, stored_type = f32, trainable, nn.unit = "layers.1"}
+nn.parameter @layers.1.mlp.up.weight : tensor<2048x512xf32> {initializer = "e", file = "", offset = 0 : i64, length = 4194304 : i64, stored_type = f32, trainable, nn.unit = "layers.1"}
+nn.parameter @layers.1.mlp.down.weight : tensor<512x2048xf32> {initializer = "f", file = "", offset = 0 : i64, length = 4194304 : i64, stored_type = f32, trainable, nn.unit = "layers.1"}
+nn.parameter @head.weight : tensor<1024x512xf32> {initializer = "g", file = "", offset = 0 : i64, length = 2097152 : i64, stored_type = f32, trainable, nn.unit = "head"}
 func.func @model(%x: tensor<1024x512xf32>, %labels: tensor<1024xi64>, %scale: tensor<f32>) -> tensor<f32> {
   %n0 = nn.get_parameter @layers.0.norm.weight : tensor<512xf32>
   %u0 = nn.get_parameter @layers.0.mlp.up.weight : tensor<2048x512xf32>

@@ -21,9 +21,9 @@
 // A sum whose product does not run again is kept.
 // ALONE-LABEL: func.func @train
 // ALONE-NOT: nn.add {{.*}}nn.recomputed
-nn.parameter @v : tensor<512x512xf32> {fsdp.unit = "first", initializer = "a", file = "", offset = 0 : i64, length = 1048576 : i64, stored_type = f32, trainable}
-nn.parameter @u : tensor<512x512xf32> {fsdp.unit = "first", initializer = "b", file = "", offset = 0 : i64, length = 1048576 : i64, stored_type = f32, trainable}
-nn.parameter @w : tensor<4096x512xf32> {fsdp.unit = "head", initializer = "c", file = "", offset = 0 : i64, length = 8388608 : i64, stored_type = f32, trainable}
+nn.parameter @v : tensor<512x512xf32> {nn.unit = "first", initializer = "a", file = "", offset = 0 : i64, length = 1048576 : i64, stored_type = f32, trainable}
+nn.parameter @u : tensor<512x512xf32> {nn.unit = "first", initializer = "b", file = "", offset = 0 : i64, length = 1048576 : i64, stored_type = f32, trainable}
+nn.parameter @w : tensor<4096x512xf32> {nn.unit = "head", initializer = "c", file = "", offset = 0 : i64, length = 8388608 : i64, stored_type = f32, trainable}
 func.func @model(%x: tensor<1024x512xf32>, %labels: tensor<1024xi64>, %scale: tensor<f32>) -> tensor<f32> {
   %v = nn.get_parameter @v : tensor<512x512xf32>
   %u = nn.get_parameter @u : tensor<512x512xf32>

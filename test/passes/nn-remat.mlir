@@ -62,9 +62,9 @@ func.func @model(%x: tensor<1024x2048xf32>, %labels: tensor<1024xi64>, %scale: t
 // WHY: Remark="nn.cos is computed again in backward, which takes {{.*}}: 2.10 MB are not kept"
 
 // CHECK-LABEL: func.func @eval_is_not_changed
-nn.parameter @position : tensor<1024x512xf32> {fsdp.unit = "embedding", initializer = "a", file = "", offset = 0 : i64, length = 2097152 : i64, stored_type = f32}
-nn.parameter @w : tensor<4096x512xf32> {fsdp.unit = "head", initializer = "b", file = "", offset = 0 : i64, length = 8388608 : i64, stored_type = f32, trainable}
-nn.parameter @v : tensor<512x512xf32> {fsdp.unit = "head", initializer = "c", file = "", offset = 0 : i64, length = 1048576 : i64, stored_type = f32, trainable}
+nn.parameter @position : tensor<1024x512xf32> {nn.unit = "embedding", initializer = "a", file = "", offset = 0 : i64, length = 2097152 : i64, stored_type = f32}
+nn.parameter @w : tensor<4096x512xf32> {nn.unit = "head", initializer = "b", file = "", offset = 0 : i64, length = 8388608 : i64, stored_type = f32, trainable}
+nn.parameter @v : tensor<512x512xf32> {nn.unit = "head", initializer = "c", file = "", offset = 0 : i64, length = 1048576 : i64, stored_type = f32, trainable}
 func.func @model(%x: tensor<1024x512xf32>, %labels: tensor<1024xi64>, %scale: tensor<f32>) -> tensor<f32> {
   %v = nn.get_parameter @v : tensor<512x512xf32>
   %p = nn.get_parameter @position : tensor<1024x512xf32>
@@ -106,9 +106,9 @@ func.func @model(%x: tensor<1024x512xf32>) -> tensor<f32> {
 // CHECK: nn.cross_entropy
 // CHECK-NOT: nn.add {{.*}}nn.recomputed
 // WHY: Remark="nn.add is kept for backward, 2.10 MB: it is made of parameters that are not gathered where backward first needs it"
-nn.parameter @position : tensor<1024x512xf32> {fsdp.unit = "embedding", initializer = "a", file = "", offset = 0 : i64, length = 2097152 : i64, stored_type = f32}
-nn.parameter @w : tensor<4096x512xf32> {fsdp.unit = "head", initializer = "b", file = "", offset = 0 : i64, length = 8388608 : i64, stored_type = f32, trainable}
-nn.parameter @v : tensor<512x512xf32> {fsdp.unit = "head", initializer = "c", file = "", offset = 0 : i64, length = 1048576 : i64, stored_type = f32, trainable}
+nn.parameter @position : tensor<1024x512xf32> {nn.unit = "embedding", initializer = "a", file = "", offset = 0 : i64, length = 2097152 : i64, stored_type = f32}
+nn.parameter @w : tensor<4096x512xf32> {nn.unit = "head", initializer = "b", file = "", offset = 0 : i64, length = 8388608 : i64, stored_type = f32, trainable}
+nn.parameter @v : tensor<512x512xf32> {nn.unit = "head", initializer = "c", file = "", offset = 0 : i64, length = 1048576 : i64, stored_type = f32, trainable}
 func.func @model(%x: tensor<1024x512xf32>, %labels: tensor<1024xi64>, %scale: tensor<f32>) -> tensor<f32> {
   %v = nn.get_parameter @v : tensor<512x512xf32>
   %p = nn.get_parameter @position : tensor<1024x512xf32>

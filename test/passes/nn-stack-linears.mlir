@@ -1,9 +1,9 @@
 // Linears of one input whose weights lie in one unit become one product.
 // RUN: shardc-opt %s -nn-stack-linears=align=4 -split-input-file | FileCheck %s
 
-nn.parameter @q : tensor<16x8xf32> {trainable, fsdp.unit = "a", initializer = "q", file = "", offset = 0 : i64, length = 512 : i64, stored_type = f32}
-nn.parameter @k : tensor<8x8xf32> {trainable, fsdp.unit = "a", initializer = "k", file = "", offset = 0 : i64, length = 256 : i64, stored_type = f32}
-nn.parameter @v : tensor<8x8xf32> {trainable, fsdp.unit = "a", initializer = "v", file = "", offset = 0 : i64, length = 256 : i64, stored_type = f32}
+nn.parameter @q : tensor<16x8xf32> {trainable, nn.unit = "a", initializer = "q", file = "", offset = 0 : i64, length = 512 : i64, stored_type = f32}
+nn.parameter @k : tensor<8x8xf32> {trainable, nn.unit = "a", initializer = "k", file = "", offset = 0 : i64, length = 256 : i64, stored_type = f32}
+nn.parameter @v : tensor<8x8xf32> {trainable, nn.unit = "a", initializer = "v", file = "", offset = 0 : i64, length = 256 : i64, stored_type = f32}
 
 // Heads that are rotated by the same angles are rotated together; the others stand behind them, whatever the order was.
 // CHECK-LABEL: func.func @model
@@ -35,11 +35,11 @@ func.func @model(%x: tensor<2x3x8xf32>, %cos: tensor<1x3x4xf32>, %sin: tensor<1x
 // -----
 
 // With biases; a linear without one is a product of its own.
-nn.parameter @a : tensor<4x8xf32> {trainable, fsdp.unit = "a", initializer = "a", file = "", offset = 0 : i64, length = 128 : i64, stored_type = f32}
-nn.parameter @b : tensor<8x8xf32> {trainable, fsdp.unit = "a", initializer = "b", file = "", offset = 0 : i64, length = 256 : i64, stored_type = f32}
-nn.parameter @c : tensor<8x8xf32> {trainable, fsdp.unit = "a", initializer = "c", file = "", offset = 0 : i64, length = 256 : i64, stored_type = f32}
-nn.parameter @p : tensor<4xf32> {trainable, fsdp.unit = "a", initializer = "p", file = "", offset = 0 : i64, length = 16 : i64, stored_type = f32}
-nn.parameter @r : tensor<8xf32> {trainable, fsdp.unit = "a", initializer = "r", file = "", offset = 0 : i64, length = 32 : i64, stored_type = f32}
+nn.parameter @a : tensor<4x8xf32> {trainable, nn.unit = "a", initializer = "a", file = "", offset = 0 : i64, length = 128 : i64, stored_type = f32}
+nn.parameter @b : tensor<8x8xf32> {trainable, nn.unit = "a", initializer = "b", file = "", offset = 0 : i64, length = 256 : i64, stored_type = f32}
+nn.parameter @c : tensor<8x8xf32> {trainable, nn.unit = "a", initializer = "c", file = "", offset = 0 : i64, length = 256 : i64, stored_type = f32}
+nn.parameter @p : tensor<4xf32> {trainable, nn.unit = "a", initializer = "p", file = "", offset = 0 : i64, length = 16 : i64, stored_type = f32}
+nn.parameter @r : tensor<8xf32> {trainable, nn.unit = "a", initializer = "r", file = "", offset = 0 : i64, length = 32 : i64, stored_type = f32}
 // CHECK-LABEL: func.func @model
 // CHECK: nn.stacked_linear %{{.*}} weights(%{{.*}}, %{{.*}}) biases(%{{.*}}, %{{.*}}) {transpose_weight} : (tensor<3x8xf32>, tensor<4x8xf32>, tensor<8x8xf32>, tensor<4xf32>, tensor<8xf32>) -> tensor<3x12xf32>
 // CHECK: nn.linear
@@ -58,12 +58,12 @@ func.func @model(%x: tensor<3x8xf32>) -> (tensor<3x4xf32>, tensor<3x8xf32>, tens
 // -----
 
 // Another unit, a frozen one, one that is read twice, one as [in, out], and another input.
-nn.parameter @a : tensor<8x8xf32> {trainable, fsdp.unit = "a", initializer = "a", file = "", offset = 0 : i64, length = 256 : i64, stored_type = f32}
-nn.parameter @b : tensor<8x8xf32> {trainable, fsdp.unit = "b", initializer = "b", file = "", offset = 0 : i64, length = 256 : i64, stored_type = f32}
-nn.parameter @c : tensor<8x8xf32> {frozen, fsdp.unit = "a", initializer = "c", file = "", offset = 0 : i64, length = 256 : i64, stored_type = f32}
-nn.parameter @d : tensor<8x8xf32> {trainable, fsdp.unit = "a", initializer = "d", file = "", offset = 0 : i64, length = 256 : i64, stored_type = f32}
-nn.parameter @e : tensor<8x8xf32> {trainable, fsdp.unit = "a", initializer = "e", file = "", offset = 0 : i64, length = 256 : i64, stored_type = f32}
-nn.parameter @f : tensor<8x8xf32> {trainable, fsdp.unit = "a", initializer = "f", file = "", offset = 0 : i64, length = 256 : i64, stored_type = f32}
+nn.parameter @a : tensor<8x8xf32> {trainable, nn.unit = "a", initializer = "a", file = "", offset = 0 : i64, length = 256 : i64, stored_type = f32}
+nn.parameter @b : tensor<8x8xf32> {trainable, nn.unit = "b", initializer = "b", file = "", offset = 0 : i64, length = 256 : i64, stored_type = f32}
+nn.parameter @c : tensor<8x8xf32> {frozen, nn.unit = "a", initializer = "c", file = "", offset = 0 : i64, length = 256 : i64, stored_type = f32}
+nn.parameter @d : tensor<8x8xf32> {trainable, nn.unit = "a", initializer = "d", file = "", offset = 0 : i64, length = 256 : i64, stored_type = f32}
+nn.parameter @e : tensor<8x8xf32> {trainable, nn.unit = "a", initializer = "e", file = "", offset = 0 : i64, length = 256 : i64, stored_type = f32}
+nn.parameter @f : tensor<8x8xf32> {trainable, nn.unit = "a", initializer = "f", file = "", offset = 0 : i64, length = 256 : i64, stored_type = f32}
 // CHECK-LABEL: func.func @model
 // CHECK-NOT: nn.stacked_linear
 // CHECK: return

@@ -69,7 +69,7 @@ class Units:
         for name, attributes in re.findall(
             r"^  nn\.parameter @(\S+) : \S+ (\{.*\})$", process.stdout, re.M
         ):
-            if unit := re.search(r'fsdp\.unit = "([^"]*)"', attributes):
+            if unit := re.search(r'nn\.unit = "([^"]*)"', attributes):
                 initializer = re.search(r'initializer = "([^"]*)"', attributes)[1]
                 self.parameters[unit[1]].append((name.strip('"'), initializer))
         reasons = re.search(r"fsdp\.unit_reasons = \[(.*?)\]\]", process.stdout)[1] + "]"

@@ -335,7 +335,7 @@ class TrainerFiles(Files):
             (lambda m: m.update({name: "gone.safetensors"}), ["gone.safetensors", "No such file"]),
             (
                 lambda m: m.update({name: "../outside.safetensors"}),
-                ["../outside.safetensors", "leaves"],
+                ["../outside.safetensors", "not a path inside"],
             ),
             (
                 lambda m: m.update({name: self.path("outside.safetensors")}),

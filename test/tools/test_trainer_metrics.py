@@ -279,7 +279,7 @@ class TrainerMetrics(ToolTest):
             (["--prometheus", self.path("none/p")], ["none/p"]),
             (["--prometheus", self.path("p"), "--metrics", self.path("p")], ["two outputs"]),
             (["--peak-tflops", 1], ["--peak-tflops has no effect without --metrics"]),
-            (["--log-format", "hg"], ["--log-format expects text or hf, got 'hg'"]),
+            (["--log-format", "hg"], ["--log-format expects text, bar or hf, got 'hg'"]),
         ):
             with self.subTest(words=words):
                 self.assert_one_error(self.train(*words), "trainer", *parts)

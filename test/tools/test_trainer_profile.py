@@ -48,7 +48,9 @@ class TrainerProfile(ToolTest):
         self.train("--metrics", metrics, "--print-every", "4")
         with open(metrics) as file:
             self.assertEqual(sum('"grad_norm"' in line for line in file), 5)
-        refused = self.train("--print-every", "0")
+        none = self.train("--print-every", "0")
+        self.assertEqual((shown(none), none.code), ([], 0))
+        refused = self.train("--print-every", "-1")
         self.assertIn("--print-every expects", refused.err)
 
     def test_profile_shares_add_up_to_a_step(self):

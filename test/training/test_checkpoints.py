@@ -276,7 +276,9 @@ class Checkpoints(CheckpointTest):
         self.assertEqual(
             said,
             "trainer: warning: the run that was saved was given --no-decay bias, --clip 2, and"
-            " this one is not: it goes on without\n",
+            " this one is not: it goes on without\n"
+            "trainer: warning: the last step of the run that was saved had a learning rate of 0.1,"
+            " and by the flags of this one it is 0.2\n",
         )
         self.assertEqual(command(*goes_on, "--steps", 4).stderr, "")  # nothing is learned
 

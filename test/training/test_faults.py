@@ -251,7 +251,8 @@ class Errors(Processes):
                 errors, r"error: (process 2 \(rank 2, on \S+\) is gone|rank 2 gave up): "
             )
 
-    def test_a_full_disk_of_one_host(self):
+    def test_a_small_disk_of_one_host(self):
+        """What it has no room for is an error of all; that it is one host's own, before a step."""
         if os.geteuid() != 0 or not shutil.which("unshare"):
             self.skipTest("a small file system needs root and unshare")
         folder = self.enterContext(tempfile.TemporaryDirectory())
@@ -259,7 +260,8 @@ class Errors(Processes):
         small = ("unshare", "-m", "sh", "-c", mount)
         export = ("--export-safetensors", f"{folder}/out")
         save = ("--checkpoint-dir", f"{folder}/saves", "--checkpoint-every", 2)
-        for flags in (export, save):
+        full = r"cannot write .*(No space left on|left on its file system)"
+        for flags, said in ((export, full), (save, "is not one folder for all processes: rank 1")):
             with self.subTest(flags=flags):
                 processes = self.start(*RUN, "--steps", 4, *flags, wrap={0: small})
                 found = self.ends(processes, 30)
@@ -267,10 +269,7 @@ class Errors(Processes):
                 self.assertIn(1, [code for code, _ in found], found)
                 for code, errors in found:
                     self.assertIn(code, (1, LOST), errors)
-                    self.assertRegex(
-                        errors,
-                        r"error: .*cannot write .*(No space left on|left on its file system)",
-                    )
+                    self.assertRegex(errors, f"error: .*{said}")
 
 
 class Disagreements(Processes):

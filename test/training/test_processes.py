@@ -67,7 +67,8 @@ class Processes(unittest.TestCase):
         for flag, name in EXPORTS.items() if exports else ():
             words += [flag, self.path(name)]
         said = self.model.train(self.path("t"), *words, steps=steps)
-        self.assertEqual(said.stderr, "")
+        # The recipe's warm-up is longer than these runs.
+        self.assertRegex(said.stderr, r"^(trainer: warning: the warm-up of .*\n)?$")
         done, events = read_metrics(self.path("m.jsonl"))
         left = {"steps": [(s["step"], s["loss"], s["grad_norm"]) for s in done]}
         left["evals"] = [

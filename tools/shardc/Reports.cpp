@@ -20,7 +20,7 @@ namespace shardc {
 
 /// What backward keeps, as nn-remat noted it.
 static void collectRemat(ModuleOp module, CompileReport::Memory &memory) {
-  if (auto remat = module->getAttrOfType<DictionaryAttr>("nn.remat")) {
+  if (auto remat = module->getAttrOfType<DictionaryAttr>(nn::rematAttr)) {
     auto number = [&](StringRef name) {
       return remat.getAs<IntegerAttr>(name).getInt();
     };

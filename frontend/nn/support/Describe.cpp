@@ -37,7 +37,7 @@ std::string described(Value value) {
   auto function =
       dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp());
   auto name = function
-                  ? function.getArgAttrOfType<StringAttr>(number, "nn.name")
+                  ? function.getArgAttrOfType<StringAttr>(number, nn::nameAttr)
                   : StringAttr();
   return name ? "the input '" + name.str() + "'"
               : "argument " + std::to_string(number);

@@ -168,7 +168,7 @@ LogicalResult likelihoodLoss(NodeContext &context, const LossNode &loss,
     for (const Operand &each : {losses, result})
       if (!each.isConstant())
         each.value().getDefiningOp()->setDiscardableAttr(
-            "nn.reduction", emit.attributes().getStringAttr(loss.reduction));
+            nn::reductionAttr, emit.attributes().getStringAttr(loss.reduction));
   if (loss.reduction != "none")
     result = total(emit, result);
   // A sum of given weights is not evaluated here, where it would be a float32
@@ -228,7 +228,7 @@ LogicalResult softCrossEntropyLoss(NodeContext &context) {
   result = emit.unary<nn::NegOp>(result);
   if (*reduction == "sum" && !result.isConstant())
     result.value().getDefiningOp()->setDiscardableAttr(
-        "nn.reduction", emit.attributes().getStringAttr(*reduction));
+        nn::reductionAttr, emit.attributes().getStringAttr(*reduction));
   if (*reduction != "none")
     result = total(emit, result);
   if (*reduction == "mean")
@@ -271,7 +271,8 @@ LogicalResult softmaxCrossEntropyLoss(NodeContext &context) {
        emit.attributes().getNamedAttr(
            "smoothing", emit.attributes().getF64FloatAttr(loss->smoothing)),
        emit.attributes().getNamedAttr(
-           "nn.reduction", emit.attributes().getStringAttr(loss->reduction))});
+           nn::reductionAttr,
+           emit.attributes().getStringAttr(loss->reduction))});
   context.set(0, emit.cast(result, loss->scores.elementType()));
   return success();
 }

@@ -51,7 +51,7 @@ class Exported:
 
 
 def _choice(frozen, trained):
-    """Flags that say which are trained, by what is said in fewer: what is frozen, or what is not."""
+    """Flags that say which are trained: by what is frozen, or by what is not, whichever is less."""
     freeze, train = _patterns(frozen, trained), _patterns(trained, frozen)
     by_less = ("--trainable", train) if 0 < len(train) < len(freeze) else ("--freeze", freeze)
     return [word for pattern in by_less[1] for word in (by_less[0], pattern)]
