@@ -260,6 +260,9 @@ void lead(const Start &start, const RunInputs &inputs, Run &run) {
                  ", and this one is not: it goes on without");
   for (const std::string &warning : run.settings.scheduleTexts())
     printWarning(warning);
+  if (goesOn && run.options.newData && inputs.met.isSame)
+    print("--new-data: --data is what the run was saved with; it goes on "
+          "there\n");
   if (goesOn && !inputs.met.warning.empty())
     printWarning(inputs.met.warning);
   for (const std::string &warning : inputs.resumed.warnings)

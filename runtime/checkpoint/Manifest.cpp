@@ -26,8 +26,6 @@ std::string Manifest::text() const {
   json["global_batch"] = progress.globalBatch;
   if (progress.learningRate)
     json["learning_rate"] = *progress.learningRate;
-  if (progress.otherSteps)
-    json["other_steps"] = progress.otherSteps;
   json["loss_scaler"] = {{"scale", progress.lossScale},
                          {"finite_steps", progress.finiteSteps},
                          {"hysteresis_left", progress.hysteresisLeft},
@@ -115,8 +113,6 @@ Manifest Manifest::parse(const std::string &text, const std::string &path) {
     readWhole(json.at("global_batch"), progress.globalBatch);
     if (auto rate = json.find("learning_rate"); rate != json.end())
       progress.learningRate = rate->get<double>();
-    if (auto steps = json.find("other_steps"); steps != json.end())
-      readWhole(*steps, progress.otherSteps);
     const Json &scaler = json.at("loss_scaler");
     scaler.at("scale").get_to(progress.lossScale);
     readWhole(scaler.at("finite_steps"), progress.finiteSteps);

@@ -37,9 +37,6 @@ struct Progress {
   int64_t updates = 0;     // of them, those that were not skipped
   Cursor cursor;           // behind them
   int64_t globalBatch = 0; // of this data; 0: none yet
-  /// Steps beside those of the epochs that the cursor counts: of other data
-  /// that came before, or of batches of another size.
-  int64_t otherSteps = 0;
   std::optional<double> learningRate; // of the last step
   // Of the loss scaler.
   double lossScale = 1;

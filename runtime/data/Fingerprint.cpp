@@ -4,22 +4,35 @@
 #include "runtime/base/Hash.h"
 #include "runtime/base/Text.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
 namespace shardc::runtime {
 
-static constexpr size_t hashedBytes = 64 << 10;
+static constexpr size_t hashedBytes = 64 << 10, pieceBytes = 4 << 10;
+static constexpr uintmax_t pieces = 64;
 
 std::string fingerprintOf(const std::string &path) {
   std::error_code error;
   uintmax_t size = std::filesystem::file_size(path, error);
   std::ifstream file(path, std::ios::binary);
-  std::string begin(hashedBytes, '\0');
-  file.read(begin.data(), std::streamsize(begin.size()));
-  begin.resize(size_t(file.gcount()));
-  return concat(error ? 0 : size, " bytes that begin with ",
-                hashText(hashOf(begin.data(), begin.size())));
+  std::string text;
+  auto read = [&](uintmax_t at, size_t bytes) {
+    size_t before = text.size();
+    text.resize(before + bytes);
+    file.clear();
+    file.seekg(std::streamoff(at));
+    file.read(text.data() + before, std::streamsize(bytes));
+    text.resize(before + size_t(std::max<std::streamsize>(0, file.gcount())));
+  };
+  read(0, hashedBytes);
+  if (!error && size > hashedBytes)
+    for (uintmax_t piece = 1; piece <= pieces; ++piece)
+      read((size - pieceBytes) / pieces * piece + (size - pieceBytes) % pieces,
+           pieceBytes);
+  return concat(error ? 0 : size, " bytes of hash ",
+                hashText(hashOf(text.data(), text.size())));
 }
 
 std::map<std::string, std::string> fingerprintsOf(const Dataset &data) {

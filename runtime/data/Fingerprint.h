@@ -10,7 +10,8 @@
 
 namespace shardc::runtime {
 
-/// A file's size, and the hash of its first 64 KiB: its path does not matter.
+/// A file's size, and the hash of its first 64 KiB and of pieces all over it:
+/// its path does not matter.
 std::string fingerprintOf(const std::string &path);
 
 /// The hash of the fingerprints of an input's files, by the input's name. Of

@@ -6,6 +6,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <set>
 #include <utility>
 
 namespace shardc::runtime {
@@ -77,10 +78,12 @@ std::string Prometheus::text() const {
   if (lastEvaluation)
     text += gauge("shardc_eval_loss", "Loss of the last evaluation.",
                   lastEvaluation->loss);
+  std::set<std::string> names; // of which each may be there once
   if (lastEvaluation)
     for (const EvaluationMetric &metric : lastEvaluation->metrics)
-      text += gauge("shardc_eval_" + nameOf(metric.name),
-                    metric.name + " of the last evaluation.", metric.value);
+      if (names.insert(nameOf(metric.name)).second)
+        text += gauge("shardc_eval_" + nameOf(metric.name),
+                      metric.name + " of the last evaluation.", metric.value);
   return text;
 }
 

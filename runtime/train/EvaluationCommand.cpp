@@ -2,6 +2,7 @@
 #include "runtime/train/EvaluationCommand.h"
 
 #include "runtime/base/Error.h"
+#include "runtime/base/Signals.h"
 #include "runtime/base/Text.h"
 #include "runtime/comm/GatherTexts.h"
 #include "runtime/files/Descriptor.h"
@@ -10,11 +11,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <poll.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -66,10 +69,16 @@ pid_t start(const std::string &command, const std::vector<std::string> &paths,
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null",
                                    O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+  // A group of its own, which can be ended with all that it has started.
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+  posix_spawnattr_setpgroup(&attributes, 0);
   pid_t child = -1;
-  int error = posix_spawn(&child, "/bin/sh", &actions, nullptr,
+  int error = posix_spawn(&child, "/bin/sh", &actions, &attributes,
                           const_cast<char **>(words.data()),
                           const_cast<char **>(environment.data()));
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (error)
     fail("cannot start it: ", std::strerror(error));
@@ -88,7 +97,17 @@ std::string run(const std::string &command,
   to.close();
   std::string printed;
   char chunk[4096];
+  bool isStopped = false;
   for (;;) {
+    // A run that is to stop has seconds to save itself.
+    if (!isStopped && stopSignal()) {
+      isStopped = true;
+      kill(-child, SIGTERM);
+    }
+    constexpr int milliseconds = 100;
+    pollfd ready = {from.get(), POLLIN, 0};
+    if (poll(&ready, 1, milliseconds) <= 0)
+      continue;
     ssize_t count = read(from.get(), chunk, sizeof(chunk));
     if (count < 0 && errno == EINTR)
       continue;
@@ -100,6 +119,8 @@ std::string run(const std::string &command,
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR)
     continue;
+  if (isStopped)
+    fail("it was ended, since the run is to stop");
   if (status != 0)
     fail("it ", endText(status));
   if (printed.size() >= most)
@@ -157,12 +178,19 @@ EvaluationResult evaluateByCommand(Run &run, Evaluation &evaluation, Rank &rank,
   std::optional<ScratchFolder> folder;
   std::vector<std::string> paths;
   std::vector<std::unique_ptr<PredictionFile>> files;
+  std::string said; // "+JSON" or "-ERROR"
   if (leads) {
-    folder.emplace();
-    for (size_t i = 0; i < options.size(); ++i) {
-      paths.push_back(concat(folder->path, "/prediction-", i, ".npy"));
-      files.push_back(std::make_unique<PredictionFile>(
-          findOutput(run.plan, options[i]), paths[i], run.evalData->samples()));
+    try {
+      folder.emplace();
+      for (size_t i = 0; i < options.size(); ++i) {
+        paths.push_back(concat(folder->path, "/prediction-", i, ".npy"));
+        files.push_back(std::make_unique<PredictionFile>(
+            findOutput(run.plan, options[i]), paths[i],
+            run.evalData->samples()));
+      }
+    } catch (const Error &error) {
+      said = std::string("-") + error.what();
+      files.clear();
     }
   }
   Predicting predicting(run.plan, options, run.evalData->samples(), rank,
@@ -170,8 +198,7 @@ EvaluationResult evaluateByCommand(Run &run, Evaluation &evaluation, Rank &rank,
   EvaluationResult result =
       evaluation([&](int64_t first) { predicting.take(first); });
   predicting.finish();
-  std::string said; // "+JSON" or "-ERROR"
-  if (leads) {
+  if (leads && said.empty()) {
     try {
       std::vector<EvaluationMetric> metrics = parseMetrics(
           runtime::run(*run.options.evalCommand, paths, stepsDone));
@@ -180,6 +207,16 @@ EvaluationResult evaluateByCommand(Run &run, Evaluation &evaluation, Rank &rank,
           fail("it calls a metric '", metric.name,
                "', which evaluations have themselves");
       said = "+" + jsonOf(metrics);
+      const std::optional<BestBy> &by = run.options.keepBest;
+      auto isBy = [&](const EvaluationMetric &each) {
+        return each.name == by->metric;
+      };
+      if (by && !by->isLoss() && !result.find(by->metric) &&
+          std::ranges::none_of(metrics, isBy))
+        run.metrics.terminal().warning(
+            concat("--keep-best ", by->metric, ": --eval-command after step ",
+                   stepsDone, " gives no such metric; it gives ",
+                   metrics.front().name));
     } catch (const Error &error) {
       said = std::string("-") + error.what();
     }

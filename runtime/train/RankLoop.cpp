@@ -68,7 +68,6 @@ Progress RankLoop::progress(int64_t stepsDone) const {
   now.updates = updates;
   now.cursor = cursor;
   now.globalBatch = run.settings.globalBatch;
-  now.otherSteps = run.settings.start.otherSteps;
   if (stepsDone > 0)
     now.learningRate = run.settings.schedule.learningRate(stepsDone - 1);
   LossScaler::State state = scaler.state();

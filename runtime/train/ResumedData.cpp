@@ -71,7 +71,8 @@ ResumedData ResumedData::of(const Options &options, const Dataset &data,
     if (auto before = saved.data.find(name);
         before != saved.data.end() && before->second != fingerprint)
       names += (names.empty() ? "" : ", ") + name;
-  if (names.empty())
+  met.isSame = names.empty();
+  if (met.isSame)
     return met;
   met.isNew = options.newData;
   if (!met.isNew)

@@ -15,6 +15,7 @@ struct ResumedData {
   /// is begun at its first sample.
   bool isNew = false;
   std::string warning; // empty: there is none
+  bool isSame = false; // as far as can be seen
 
   /// Throws an Error where the run would take other samples than the one that
   /// was saved, and --new-data does not allow it. Files of other content and as

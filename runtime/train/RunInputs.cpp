@@ -20,6 +20,7 @@ static void checkLabelsAreGiven(const Options &options, const plan::Plan &plan,
                                 const Dataset &data) {
   const char *flag = options.evalEvery.isGiven() ? "--eval-every"
                      : options.expectLossBelow   ? "--expect-loss-below"
+                     : options.evalCommand       ? "--eval-command"
                                                  : nullptr;
   if (flag && data.lacksLabels())
     fail(flag, " needs labels; give --eval-data ", labelsOf(plan)->name(),

@@ -169,14 +169,6 @@ static void resolveDraws(RunSettings &settings, const Options &options,
          ", and this one with --seed ", options.seed);
 }
 
-/// The steps up to `start` beside those that the epochs of this batch have,
-/// where other batches, or other data, came before.
-static int64_t otherSteps(const Progress &start, const SampleOrder &order) {
-  int64_t epochs = start.cursor.epoch + 1;
-  return start.step + order.stepsUntil(epochs, start.cursor) -
-         order.stepsUntil(epochs, {});
-}
-
 /// Where the run begins, and behind which step it ends.
 static void resolveSteps(RunSettings &settings, const Options &options,
                          const Manifest *resumed) {
@@ -190,19 +182,24 @@ static void resolveSteps(RunSettings &settings, const Options &options,
     start.lossScale = settings.lossScaling.initial;
     start.hysteresisLeft = settings.lossScaling.hysteresis;
   }
-  bool isOther = resumed && start.globalBatch != settings.globalBatch;
-  if (isOther)
-    start.otherSteps = otherSteps(start, order);
-
   int64_t epochs = options.epochs.value_or(1);
   if (options.steps)
     settings.steps = *options.steps;
-  else if (isOther && epochs <= start.cursor.epoch)
-    settings.steps = start.step;
-  else if (__builtin_add_overflow(order.stepsUntil(epochs, {}),
-                                  start.otherSteps, &settings.steps) ||
+  else if (__builtin_add_overflow(start.step,
+                                  order.stepsUntil(epochs, start.cursor),
+                                  &settings.steps) ||
            settings.steps == std::numeric_limits<int64_t>::max())
     fail("--epochs ", epochs, " are too many");
+  // The last step of an epoch in order may have begun the next one.
+  const Cursor &at = start.cursor;
+  if (!options.steps &&
+      (epochs < at.epoch ||
+       (epochs == at.epoch && at.position >= settings.globalBatch)))
+    fail("--epochs ", epochs,
+         " end before the checkpoint that it goes on "
+         "from, which is behind sample ",
+         at.position, " of epoch ", at.epoch + 1,
+         "; give more, or begin with --weights CHECKPOINT");
   start.globalBatch = settings.globalBatch;
   // Without any it evaluates, predicts and exports.
   if (settings.steps > 0 && settings.steps < start.step)

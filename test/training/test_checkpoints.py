@@ -177,6 +177,23 @@ class Checkpoints(CheckpointTest):
             self.assertEqual(done[-1], (str(last), str(last)))
             os.remove(self.path("s.jsonl"))
 
+    def test_epochs_in_order_end_where_their_samples_do(self):
+        """Also behind steps of another global batch: as ceil(E N / G) from the first step on."""
+        small, large = (self.compile("2", "float64", batch=batch) for batch in (4, 12))
+        data = [w for n, p in MLP.data().items() for w in ("--data", f"{n}={p}")]
+        limit = ("--data-limit", 40)
+        for before, epochs in ((7, 2), (4, 3), (8, 1), (11, 3)):
+            with self.subTest(before=before, epochs=epochs):
+                folder = ("--checkpoint-dir", self.path(f"c{before}-{epochs}"))
+                command(small, *data, *limit, *folder, "--steps", before)
+                words = (*data, *limit, *folder, "--resume", "auto", "--epochs", epochs)
+                last = before + -(-(40 * epochs - 4 * before) // 12)
+                self.assertIn(f"step {last}/{last} ", command(large, *words).stdout)
+                # Again there is nothing left; fewer epochs are an error.
+                self.assertNotRegex(command(large, *words).stdout, r"(?m)^step \d+/")
+        with self.assertRaisesRegex(CommandFailed, "--epochs 1 end before the checkpoint"):
+            command(large, *words[:-1], 1)
+
     def test_weights_are_taken_from_a_checkpoint(self):
         trainer, folder = self.compile("4", "bf16"), self.path("c")
         _, saved = self.train(trainer, "a", "--checkpoint-dir", folder)

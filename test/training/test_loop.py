@@ -5,6 +5,7 @@ import shutil
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 import numpy as np
 
@@ -289,6 +290,15 @@ class Loop(unittest.TestCase):
         self.assertEqual(done.stderr.count("--eval-command after step"), 3)
         events = [e for e in read_metrics(metrics)[1] if e["event"] == "eval"]
         self.assertTrue(all("accuracy" in e and "right" not in e for e in events))
+        os.remove(metrics)
+        nowhere = {"TMPDIR": self.path("nowhere")}
+        with unittest.mock.patch.dict(os.environ, nowhere):
+            done = command(trainer, *words, *judged, "--metrics", metrics)
+        self.assertEqual(done.stderr.count("cannot make the folder"), 3)
+        other = ("--keep-best", "f1", "--checkpoint-dir", self.path("c"))
+        done = command(trainer, *words, *judged, *other)
+        self.assertIn("--keep-best f1: --eval-command after step 0 gives no such", done.stderr)
+        self.assertNotIn("best", os.listdir(self.path("c")))
         self.assertEqual(os.listdir(self.path("")).count("out.npy"), 1)
 
     def test_a_run_without_steps_needs_no_data(self):

@@ -1,6 +1,7 @@
 // Copies. Dims are reordered and merged once per call, so that most copies end
 // as memcpy of long runs, and transposes as small square tiles; short runs are
 // elements of more bytes.
+#include "runtime/base/CopyDims.h"
 #include "runtime/base/DType.h"
 #include "runtime/base/ThreadPool.h"
 #include "runtime/cpu/moves/Indexing.h"
@@ -8,37 +9,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <tuple>
 #include <vector>
 
 namespace shardc::runtime::cpu {
 namespace {
-
-struct Dim {
-  int64_t size, from, to; // strides in elements
-};
-
-/// The dims of a copy, outermost first by the destination's strides; neighbours
-/// are merged where both sides walk on.
-std::vector<Dim> copyDims(const Tensor &source, const Tensor &destination) {
-  std::vector<Dim> dims;
-  for (int64_t dim = 0; dim < source.rank(); ++dim)
-    if (source.shape[dim] != 1)
-      dims.push_back(
-          {source.shape[dim], source.strides[dim], destination.strides[dim]});
-  std::sort(dims.begin(), dims.end(), [](const Dim &a, const Dim &b) {
-    return std::tie(a.to, a.from) > std::tie(b.to, b.from);
-  });
-  std::vector<Dim> merged;
-  for (const Dim &dim : dims) {
-    if (!merged.empty() && merged.back().from == dim.from * dim.size &&
-        merged.back().to == dim.to * dim.size)
-      merged.back() = {merged.back().size * dim.size, dim.from, dim.to};
-    else
-      merged.push_back(dim);
-  }
-  return merged;
-}
 
 /// Sixteen bytes at once.
 struct Wide {
@@ -47,7 +21,7 @@ struct Wide {
 
 /// The dims of a copy, and the bytes of an element.
 struct Elements {
-  std::vector<Dim> dims;
+  std::vector<ViewDim> dims;
   const std::byte *from;
   std::byte *to;
   int64_t bytes;
@@ -65,7 +39,7 @@ private:
   bool canWiden() const {
     if (dims.empty() || bytes == sizeof(Wide))
       return false;
-    const Dim &run = dims.back();
+    const ViewDim &run = dims.back();
     auto isAligned = [&](const std::byte *at) {
       int64_t wanted = std::min<int64_t>(2 * bytes, alignof(Wide));
       return reinterpret_cast<uintptr_t>(at) % wanted == 0;
@@ -73,7 +47,7 @@ private:
     return run.from == 1 && run.to == 1 && run.size % 2 == 0 &&
            run.size * bytes <= int64_t(sizeof(Wide)) && isAligned(from) &&
            isAligned(to) &&
-           std::all_of(dims.begin(), dims.end() - 1, [](const Dim &dim) {
+           std::all_of(dims.begin(), dims.end() - 1, [](const ViewDim &dim) {
              return dim.from % 2 == 0 && dim.to % 2 == 0;
            });
   }
@@ -88,7 +62,7 @@ private:
 };
 
 /// Copy a run, and a tile, at the given places.
-template <typename T> void copyRun(const T *from, T *to, const Dim &run) {
+template <typename T> void copyRun(const T *from, T *to, const ViewDim &run) {
   if (run.from == 1 && run.to == 1)
     std::memcpy(to, from, run.size * sizeof(T));
   else
@@ -96,7 +70,8 @@ template <typename T> void copyRun(const T *from, T *to, const Dim &run) {
       to[i * run.to] = from[i * run.from];
 }
 template <typename T>
-void copyTile(const T *from, T *to, const Dim &outer, const Dim &inner) {
+void copyTile(const T *from, T *to, const ViewDim &outer,
+              const ViewDim &inner) {
   constexpr int64_t tile = 16;
   for (int64_t i = 0; i < outer.size; i += tile)
     for (int64_t j = 0; j < inner.size; j += tile) {
@@ -110,18 +85,18 @@ void copyTile(const T *from, T *to, const Dim &outer, const Dim &inner) {
 }
 
 template <typename T> void run(const Elements &of, ThreadPool &pool) {
-  std::vector<Dim> dims = of.dims;
+  std::vector<ViewDim> dims = of.dims;
   const T *source = reinterpret_cast<const T *>(of.from);
   T *destination = reinterpret_cast<T *>(of.to);
   if (dims.empty())
     dims.push_back({1, 1, 1});
-  Dim inner = dims.back();
+  ViewDim inner = dims.back();
   dims.pop_back();
   // In a transpose the source walks along another dim.
-  Dim outer{1, 0, 0};
+  ViewDim outer{1, 0, 0};
   if (inner.from != 1) {
     auto along = std::find_if(dims.begin(), dims.end(),
-                              [](const Dim &dim) { return dim.from == 1; });
+                              [](const ViewDim &dim) { return dim.from == 1; });
     if (along != dims.end()) {
       outer = *along;
       dims.erase(along);
@@ -132,7 +107,7 @@ template <typename T> void run(const Elements &of, ThreadPool &pool) {
   int64_t longest = bytesWorthAnItem / int64_t(sizeof(T));
   if (dims.empty() && outer.size == 1 && inner.size >= 2 * longest) {
     int64_t whole = inner.size / longest * longest;
-    Dim rest{inner.size - whole, inner.from, inner.to};
+    ViewDim rest{inner.size - whole, inner.from, inner.to};
     copyRun(source + whole * inner.from, destination + whole * inner.to, rest);
     dims.push_back({whole / longest, inner.from * longest, inner.to * longest});
     inner.size = longest;
@@ -148,7 +123,7 @@ template <typename T> void run(const Elements &of, ThreadPool &pool) {
     }
   }
   int64_t items = 1;
-  for (const Dim &dim : dims)
+  for (const ViewDim &dim : dims)
     items *= dim.size;
   int64_t itemBytes =
       std::max<int64_t>(1, inner.size * outer.size * int64_t(sizeof(T)));

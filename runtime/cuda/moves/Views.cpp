@@ -3,7 +3,6 @@
 #include "runtime/base/DType.h"
 
 #include <algorithm>
-#include <tuple>
 
 namespace shardc::runtime::cuda {
 
@@ -27,31 +26,10 @@ int64_t commonUnit(std::initializer_list<int64_t> bytes) {
   return unit;
 }
 
-static std::vector<ViewDim> mergedDims(const Tensor &source,
-                                       const Tensor &destination) {
-  std::vector<ViewDim> dims;
-  for (int64_t dim = 0; dim < source.rank(); ++dim)
-    if (source.shape[dim] != 1)
-      dims.push_back(
-          {source.shape[dim], source.strides[dim], destination.strides[dim]});
-  std::sort(dims.begin(), dims.end(), [](const ViewDim &a, const ViewDim &b) {
-    return std::tie(a.to, a.from) > std::tie(b.to, b.from);
-  });
-  std::vector<ViewDim> merged;
-  for (const ViewDim &dim : dims) {
-    if (!merged.empty() && merged.back().from == dim.from * dim.size &&
-        merged.back().to == dim.to * dim.size)
-      merged.back() = {merged.back().size * dim.size, dim.from, dim.to};
-    else
-      merged.push_back(dim);
-  }
-  return merged;
-}
-
 ViewPair viewPair(const Tensor &source, const Tensor &destination) {
   auto element = int64_t(elementSize(source.dtype));
   ViewPair views{source.data, destination.data, element,
-                 mergedDims(source, destination)};
+                 copyDims(source, destination)};
   std::vector<ViewDim> &dims = views.dims;
   if (!dims.empty() && dims.back().from == 1 && dims.back().to == 1) {
     int64_t unit =

@@ -3,6 +3,7 @@
 #ifndef SHARDC_RUNTIME_CUDA_MOVES_VIEWS_H
 #define SHARDC_RUNTIME_CUDA_MOVES_VIEWS_H
 
+#include "runtime/base/CopyDims.h"
 #include "runtime/base/Tensor.h"
 #include "runtime/cuda/kernels/Parameters.h"
 
@@ -12,16 +13,12 @@
 
 namespace shardc::runtime::cuda {
 
-struct ViewDim {
-  int64_t size, from, to; // strides in units
-};
-
 /// Two views of one shape.
 struct ViewPair {
   const std::byte *from;
   std::byte *to;
   int64_t unit;              // bytes
-  std::vector<ViewDim> dims; // the outermost of the destination first
+  std::vector<ViewDim> dims; // in units: the outermost of the destination first
 
   int64_t units() const;
   /// Whether both are one run of bytes.
