@@ -33,10 +33,10 @@ struct BestEvaluation {
 
 /// How far a run has come: what a run that goes on begins with.
 struct Progress {
-  int64_t step = 0;        // steps that are done
-  int64_t updates = 0;     // of them, those that were not skipped
-  Cursor cursor;           // behind them
-  int64_t globalBatch = 0; // of this data; 0: none yet
+  int64_t step = 0;                   // steps that are done
+  int64_t updates = 0;                // of them, those that were not skipped
+  Cursor cursor;                      // behind them
+  int64_t globalBatch = 0;            // of this data; 0: none yet
   std::optional<double> learningRate; // of the last step
   // Of the loss scaler.
   double lossScale = 1;
