@@ -34,7 +34,7 @@ private:
     double read = 0, written = 0;
   };
 
-  void addCollective(step::CollectiveStart start);
+  void addCollective(Operation *start, const step::Communication &what);
   CollectiveTime timeOf(const step::Communication &what);
   RankGroup ranksOf(StringRef group);
   size_t streamOf(const step::Communication &what);
@@ -70,10 +70,16 @@ TimedProgram ProgramReader::read() {
       step.collective = collectiveOf.lookup(wait.getToken().getDefiningOp());
     } else if (auto start = dyn_cast<step::CollectiveStart>(entry)) {
       step.kind = Step::Start;
-      step.seconds = secondsBefore(start.getCommunication(symbols));
+      step::Communication what = start.getCommunication(symbols);
+      step.seconds = secondsBefore(what);
       step.collective = collectiveOf[&entry] = result.collectives.size();
-      addCollective(start);
+      addCollective(&entry, what);
     } else {
+      // Whoever adds a collective says what it communicates.
+      if (llvm::is_contained(entry.getResultTypes(),
+                             step::TokenType::get(entry.getContext())))
+        llvm::reportFatalInternalError("no time of " +
+                                       entry.getName().getStringRef());
       step.seconds = secondsOf(&entry);
     }
     result.steps.push_back(step);
@@ -136,8 +142,8 @@ double ProgramReader::secondsBefore(const step::Communication &what) {
              costs.cluster.memoryBandwidth;
 }
 
-void ProgramReader::addCollective(step::CollectiveStart start) {
-  step::Communication what = start.getCommunication(symbols);
+void ProgramReader::addCollective(Operation *start,
+                                  const step::Communication &what) {
   CollectiveTime takes = timeOf(what);
   result.collectives.push_back(
       {streamOf(what), takes.latency, takes.between,

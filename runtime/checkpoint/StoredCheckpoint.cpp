@@ -68,9 +68,13 @@ void StoredCheckpoint::openFolders() {
     }
 }
 
+Manifest readManifest(const std::string &checkpoint) {
+  std::string path = checkpoint + "/" + Manifest::fileName;
+  return Manifest::parse(textOf(path), path);
+}
+
 void StoredCheckpoint::openManifest() {
-  std::string manifest = path + "/" + Manifest::fileName;
-  read = Manifest::parse(textOf(manifest), manifest);
+  read = readManifest(path);
   std::vector<std::string> modelFiles, optimFiles;
   for (const CheckpointFile &file : read.files) {
     // Names in the manifest are relative, and without "..": its hash is its
@@ -80,7 +84,8 @@ void StoredCheckpoint::openManifest() {
     size_t slash = file.path.find('/');
     if ((!isModel && !isOptim) ||
         file.path.find('/', slash + 1) != std::string::npos)
-      fail(manifest, ": '", file.path, "' is no file of a checkpoint");
+      fail(path, "/", Manifest::fileName, ": '", file.path,
+           "' is no file of a checkpoint");
     compare(file, path + "/" + file.path);
     (isModel ? modelFiles : optimFiles).push_back(path + "/" + file.path);
   }

@@ -54,6 +54,10 @@ private:
   std::unique_ptr<StoredTensors> modelTensors, optimTensors;
 };
 
+/// What a checkpoint's folder says of itself; its files are not looked at.
+/// Throws an Error where there is no manifest, or it is damaged.
+Manifest readManifest(const std::string &checkpoint);
+
 } // namespace shardc::runtime
 
 #endif

@@ -11,9 +11,10 @@
 namespace shardc::runtime {
 
 static constexpr size_t hashedBytes = 64 << 10, pieceBytes = 4 << 10;
-static constexpr uintmax_t pieces = 64;
+static constexpr size_t mostPieces =
+    64; // of all files together, or one of each
 
-std::string fingerprintOf(const std::string &path) {
+static std::string fingerprintOf(const std::string &path, uintmax_t pieces) {
   std::error_code error;
   uintmax_t size = std::filesystem::file_size(path, error);
   std::ifstream file(path, std::ios::binary);
@@ -35,10 +36,21 @@ std::string fingerprintOf(const std::string &path) {
                 hashText(hashOf(text.data(), text.size())));
 }
 
+std::vector<std::pair<std::string, std::string>>
+fingerprintsOfFiles(const Dataset &data) {
+  std::vector<NamedFile> files = data.files();
+  size_t pieces =
+      std::max<size_t>(1, mostPieces / std::max<size_t>(1, files.size()));
+  std::vector<std::pair<std::string, std::string>> texts;
+  for (const NamedFile &file : files)
+    texts.emplace_back(file.name, fingerprintOf(file.path, pieces));
+  return texts;
+}
+
 std::map<std::string, std::string> fingerprintsOf(const Dataset &data) {
   std::map<std::string, std::string> texts;
-  for (const NamedFile &file : data.files())
-    texts[file.name] += fingerprintOf(file.path) + "\n";
+  for (const auto &[name, text] : fingerprintsOfFiles(data))
+    texts[name] += text + "\n";
   for (auto &[name, text] : texts)
     text = hashText(hashOf(text.data(), text.size()));
   return texts;

@@ -7,12 +7,16 @@
 
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace shardc::runtime {
 
-/// A file's size, and the hash of its first 64 KiB and of pieces all over it:
-/// its path does not matter.
-std::string fingerprintOf(const std::string &path);
+/// Of each of the data's files, with the input's name: its size, and the hash of
+/// its first 64 KiB and of pieces all over it, fewer where there are many files.
+/// Its path does not matter.
+std::vector<std::pair<std::string, std::string>>
+fingerprintsOfFiles(const Dataset &data);
 
 /// The hash of the fingerprints of an input's files, by the input's name. Of
 /// inputs that are read from files.

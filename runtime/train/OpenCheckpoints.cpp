@@ -6,7 +6,7 @@
 #include "runtime/base/Text.h"
 #include "runtime/base/ThreadPool.h"
 #include "runtime/checkpoint/FrozenHashes.h"
-#include "runtime/checkpoint/Resume.h"
+#include "runtime/checkpoint/StoredCheckpoint.h"
 #include "runtime/data/Fingerprint.h"
 #include "runtime/metrics/Print.h"
 #include "runtime/train/Report.h"
@@ -150,8 +150,17 @@ void resumeAfterRestart(const Launch &launch, Options &options) {
   if (launch.restarts == 0 || launch.run.empty() || !options.checkpointDir ||
       options.resume == "auto")
     return;
-  Resumed last = findCheckpoint("auto", options.checkpointDir);
-  if (!last.checkpoint || last.checkpoint->manifest().launched != launch.run)
+  // Whether it is whole is seen when it is opened; --resume auto takes an older
+  // one then.
+  CheckpointFolder folder(*options.checkpointDir);
+  auto isOwn = [&](int64_t step) {
+    try {
+      return readManifest(folder.pathOf(step)).launched == launch.run;
+    } catch (const Error &) {
+      return false;
+    }
+  };
+  if (std::ranges::none_of(folder.steps(), isOwn))
     return;
   options.resume = "auto";
   if (launch.process == 0)

@@ -9,8 +9,8 @@ namespace shardc::runtime {
 static void addData(const char *flag, const Dataset &data, Facts &facts) {
   facts.emplace_back(concat("the samples of ", flag),
                      std::to_string(data.samples()));
-  for (const NamedFile &file : data.files())
-    facts.emplace_back(concat(flag, " ", file.name), fingerprintOf(file.path));
+  for (const auto &[name, fingerprint] : fingerprintsOfFiles(data))
+    facts.emplace_back(concat(flag, " ", name), fingerprint);
 }
 
 Facts factsOf(const Options &options, const RunSettings &settings,
