@@ -94,8 +94,14 @@ private:
     StringRef labels = "";
     int64_t ignoreIndex = 0, shift = 0, classes = 0;
     int64_t elements = 1; // of the labels or targets
+    SmallVector<double> classWeights;
   };
   void describe(const Description &loss);
+  // Null without weights.
+  static Value weightsConstant(ArrayRef<double> weights, Type element,
+                               OpBuilder &builder);
+  // As the constant has them: rounded to its type. None without one.
+  static SmallVector<double> weightsOf(Value weights);
   FailureOr<Value> attachCrossEntropy(Signature &signature,
                                       const LossOption &option, Value logits,
                                       OpBuilder &builder);
@@ -271,17 +277,39 @@ FailureOr<Value> NNAttachLoss::labelsInput(Signature &signature, StringRef flag,
 
 void NNAttachLoss::describe(const Description &loss) {
   Builder b(&getContext());
-  getOperation()->setAttr(
-      nn::lossAttr,
-      b.getDictionaryAttr(
-          {b.getNamedAttr("kind", b.getStringAttr(loss.kind)),
-           b.getNamedAttr("reduction", b.getStringAttr(loss.reduction)),
-           b.getNamedAttr("labels", b.getStringAttr(loss.labels)),
-           b.getNamedAttr("ignore_index",
-                          b.getI64IntegerAttr(loss.ignoreIndex)),
-           b.getNamedAttr("shift", b.getI64IntegerAttr(loss.shift)),
-           b.getNamedAttr("classes", b.getI64IntegerAttr(loss.classes)),
-           b.getNamedAttr("elements", b.getI64IntegerAttr(loss.elements))}));
+  SmallVector<NamedAttribute> attributes(
+      {b.getNamedAttr("kind", b.getStringAttr(loss.kind)),
+       b.getNamedAttr("reduction", b.getStringAttr(loss.reduction)),
+       b.getNamedAttr("labels", b.getStringAttr(loss.labels)),
+       b.getNamedAttr("ignore_index", b.getI64IntegerAttr(loss.ignoreIndex)),
+       b.getNamedAttr("shift", b.getI64IntegerAttr(loss.shift)),
+       b.getNamedAttr("classes", b.getI64IntegerAttr(loss.classes)),
+       b.getNamedAttr("elements", b.getI64IntegerAttr(loss.elements))});
+  if (!loss.classWeights.empty())
+    attributes.push_back(b.getNamedAttr(
+        "class_weights", b.getDenseF64ArrayAttr(loss.classWeights)));
+  getOperation()->setAttr(nn::lossAttr, b.getDictionaryAttr(attributes));
+}
+
+Value NNAttachLoss::weightsConstant(ArrayRef<double> weights, Type element,
+                                    OpBuilder &builder) {
+  if (weights.empty())
+    return {};
+  auto type =
+      RankedTensorType::get({static_cast<int64_t>(weights.size())}, element);
+  return nn::ConstantOp::create(
+      builder, builder.getUnknownLoc(),
+      nn::HostTensor::floats(type, nn::HostTensor::Floats(weights))
+          .toAttribute());
+}
+
+SmallVector<double> NNAttachLoss::weightsOf(Value weights) {
+  DenseElementsAttr constant;
+  if (!weights || !matchPattern(weights, m_Constant(&constant)))
+    return {};
+  const nn::HostTensor::Floats values =
+      nn::HostTensor::fromAttribute(constant).toFloats();
+  return SmallVector<double>(values.begin(), values.end());
 }
 
 FailureOr<Value> NNAttachLoss::attachCrossEntropy(Signature &signature,
@@ -302,6 +330,12 @@ FailureOr<Value> NNAttachLoss::attachCrossEntropy(Signature &signature,
               "say "
               "--loss mse:output="
            << option.output << ",target=NAME";
+  if (size_t weights = option.classWeights.size();
+      weights && static_cast<int64_t>(weights) != shape.back())
+    return emitError(getOperation().getLoc())
+           << "--loss: expects class-weights to be " << shape.back()
+           << ", one for each class of logits '" << option.output << "' "
+           << logits.getType() << ", got " << weights;
   auto rows = shape.drop_back();
   if (option.shift > 0 && (rows.size() < 2 || option.shift >= rows.back()))
     return emitError(getOperation().getLoc())
@@ -313,15 +347,18 @@ FailureOr<Value> NNAttachLoss::attachCrossEntropy(Signature &signature,
   if (failed(labels))
     return failure();
   Value scale = addScale(signature, logits);
+  Value weights = weightsConstant(
+      option.classWeights, raise::typeOf(scale).getElementType(), builder);
   describe({.kind = "cross_entropy",
             .labels = option.target,
             .ignoreIndex = option.ignore,
             .shift = option.shift,
             .classes = shape.back(),
-            .elements = raise::typeOf(*labels).getNumElements()});
+            .elements = raise::typeOf(*labels).getNumElements(),
+            .classWeights = weightsOf(weights)});
   return nn::CrossEntropyOp::create(builder, builder.getUnknownLoc(),
                                     scalarLike(logits), logits, *labels, scale,
-                                    option.ignore, option.shift,
+                                    weights, option.ignore, option.shift,
                                     APFloat(option.smoothing))
       .getResult();
 }
@@ -379,7 +416,8 @@ FailureOr<Value> NNAttachLoss::attachOutput(Signature &signature,
               .ignoreIndex = int64_t(crossEntropy.getIgnoreIndex()),
               .shift = int64_t(crossEntropy.getShift()),
               .classes = raise::shapeOf(crossEntropy.getLogits()).back(),
-              .elements = raise::typeOf(labels).getNumElements()});
+              .elements = raise::typeOf(labels).getNumElements(),
+              .classWeights = weightsOf(crossEntropy.getClassWeights())});
   } else {
     // What counts its labels in the graph may find as many on every rank.
     if (isMean && !raise::isConstantExpression(crossEntropy.getScale()))

@@ -365,6 +365,9 @@ void PlanEmitter::loss() {
   entry->set_classes(number("classes"));
   entry->set_elements(number("elements"));
   entry->set_reduction(text("reduction"));
+  if (auto weights = attributes.getAs<DenseF64ArrayAttr>("class_weights"))
+    entry->mutable_class_weights()->Add(weights.asArrayRef().begin(),
+                                        weights.asArrayRef().end());
 }
 
 void PlanEmitter::optimizer() {

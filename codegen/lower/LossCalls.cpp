@@ -28,18 +28,28 @@ static void countCorrect(const std::optional<View> &correct,
     entries.emit<step::MetricOp>("correct", entries.ref(*correct));
 }
 
+/// The weights of classes, if there are any.
+template <typename Op>
+static std::optional<View> classWeightsOf(Op op, EntryBuilder &entries) {
+  if (!op.getClassWeights())
+    return std::nullopt;
+  return entries.contiguous(op.getClassWeights());
+}
+
 static void crossEntropy(nn::CrossEntropyOp op, EntryBuilder &entries) {
   View logits = entries.contiguous(op.getLogits());
   View labels = entries.contiguous(op.getLabels());
   View scale = entries.view(op.getScale());
+  std::optional<View> classWeights = classWeightsOf(op, entries);
   View loss = entries.allocate(op->getResult(0));
   View workspace = entries.newWorkspace(
       entries.workspaces().crossEntropy(labels.elements()));
   std::optional<View> correct = correctOf(op, entries);
   entries.emit<step::CrossEntropyOp>(
       entries.ref(logits), entries.ref(labels), entries.ref(scale),
-      entries.ref(loss), entries.ref(correct), entries.ref(workspace),
-      op.getIgnoreIndex(), op.getShift(), op.getSmoothing());
+      entries.ref(classWeights), entries.ref(loss), entries.ref(correct),
+      entries.ref(workspace), op.getIgnoreIndex(), op.getShift(),
+      op.getSmoothing());
   countCorrect(correct, entries);
 }
 
@@ -48,11 +58,12 @@ static void crossEntropyGrad(nn::CrossEntropyGradOp op, EntryBuilder &entries) {
   View logits = entries.contiguous(op.getLogits());
   View labels = entries.contiguous(op.getLabels());
   View scale = entries.view(op.getScale());
+  std::optional<View> classWeights = classWeightsOf(op, entries);
   View result = entries.allocate(op->getResult(0));
   entries.emit<step::CrossEntropyGradOp>(
       entries.ref(gradient), entries.ref(logits), entries.ref(labels),
-      entries.ref(scale), entries.ref(result), op.getIgnoreIndex(),
-      op.getShift(), op.getSmoothing());
+      entries.ref(scale), entries.ref(classWeights), entries.ref(result),
+      op.getIgnoreIndex(), op.getShift(), op.getSmoothing());
 }
 
 // One entry makes the loss, and the gradients that somebody reads.
@@ -65,6 +76,7 @@ static void linearCrossEntropy(OpTy op, EntryBuilder &entries) {
   std::optional<View> bias, inputGradient, weightGradient, biasGradient;
   if (op.getBias())
     bias = entries.contiguous(op.getBias());
+  std::optional<View> classWeights = classWeightsOf(op, entries);
   View loss = entries.allocate(cast<OpResult>(op.getLoss()));
   if constexpr (std::is_same_v<OpTy, nn::LinearCrossEntropyGradOp>) {
     auto allocated = [&](Value result) -> std::optional<View> {
@@ -92,11 +104,12 @@ static void linearCrossEntropy(OpTy op, EntryBuilder &entries) {
   std::optional<View> correct = correctOf(op, entries);
   entries.emit<step::LinearCrossEntropyOp>(
       entries.ref(input), entries.ref(weight), entries.ref(bias),
-      entries.ref(labels), entries.ref(scale), entries.ref(loss),
-      entries.ref(inputGradient), entries.ref(weightGradient),
-      entries.ref(biasGradient), entries.ref(correct), entries.ref(workspace),
-      chunk, op.getIgnoreIndex(), op.getShift(), op.getTransposeWeight(),
-      op.getSoftcap(), op.getSmoothing());
+      entries.ref(labels), entries.ref(scale), entries.ref(classWeights),
+      entries.ref(loss), entries.ref(inputGradient),
+      entries.ref(weightGradient), entries.ref(biasGradient),
+      entries.ref(correct), entries.ref(workspace), chunk, op.getIgnoreIndex(),
+      op.getShift(), op.getTransposeWeight(), op.getSoftcap(),
+      op.getSmoothing());
   countCorrect(correct, entries);
 }
 

@@ -140,7 +140,7 @@ def Step_AttentionGradOp : Step_Entry<"attention_grad", [AttrSizedOperandSegment
     attr-dict `:` functional-type(operands, results)}];
 }
 
-def Step_CrossEntropyOp : Step_Entry<"cross_entropy"> {
+def Step_CrossEntropyOp : Step_Entry<"cross_entropy", [AttrSizedOperandSegments]> {
   let summary = "nn.cross_entropy";
   let description = [{
     Views of the shapes and types that `nn.cross_entropy` has. The rows of logits are contiguous and
@@ -157,11 +157,13 @@ def Step_CrossEntropyOp : Step_Entry<"cross_entropy"> {
     ```
   }];
   let arguments = (ins Step_Reads<Step_View>:$logits, Step_Reads<Step_View>:$labels,
-    Step_Reads<Step_View>:$scale, Step_Writes<Step_View>:$loss,
-    Step_Writes<Optional<Step_View>>:$correct, Step_Writes<Step_View>:$workspace,
-    I64Attr:$ignore_index, I64Attr:$shift, DefaultValuedAttr<F64Attr, "0.0">:$smoothing);
-  let assemblyFormat = [{$logits `,` $labels `,` $scale `into` $loss (`correct` $correct^)?
-    `workspace` $workspace attr-dict `:` functional-type(operands, results)}];
+    Step_Reads<Step_View>:$scale, Step_Reads<Optional<Step_View>>:$class_weights,
+    Step_Writes<Step_View>:$loss, Step_Writes<Optional<Step_View>>:$correct,
+    Step_Writes<Step_View>:$workspace, I64Attr:$ignore_index, I64Attr:$shift,
+    DefaultValuedAttr<F64Attr, "0.0">:$smoothing);
+  let assemblyFormat = [{$logits `,` $labels `,` $scale (`class_weights` $class_weights^)? `into`
+    $loss (`correct` $correct^)? `workspace` $workspace attr-dict `:`
+    functional-type(operands, results)}];
 }
 def Step_CrossEntropyGradOp : Step_Entry<"cross_entropy_grad"> {
   let summary = "nn.cross_entropy_grad";
@@ -178,10 +180,12 @@ def Step_CrossEntropyGradOp : Step_Entry<"cross_entropy_grad"> {
   }];
   let arguments = (ins Step_Reads<Step_View>:$gradient, Step_Reads<Step_View>:$logits,
     Step_Reads<Step_View>:$labels, Step_Reads<Step_View>:$scale,
-    Step_Writes<Step_View>:$logits_gradient, I64Attr:$ignore_index, I64Attr:$shift,
+    Step_Reads<Optional<Step_View>>:$class_weights, Step_Writes<Step_View>:$logits_gradient,
+    I64Attr:$ignore_index, I64Attr:$shift,
     DefaultValuedAttr<F64Attr, "0.0">:$smoothing);
-  let assemblyFormat = [{$gradient `,` $logits `,` $labels `,` $scale `into` $logits_gradient
-    attr-dict `:` functional-type(operands, results)}];
+  let assemblyFormat = [{$gradient `,` $logits `,` $labels `,` $scale
+    (`class_weights` $class_weights^)? `into` $logits_gradient attr-dict `:`
+    functional-type(operands, results)}];
 }
 def Step_LinearCrossEntropyOp : Step_Entry<"linear_cross_entropy", [AttrSizedOperandSegments]> {
   let summary = "nn.linear_cross_entropy, and with gradients nn.linear_cross_entropy_grad, "
@@ -202,16 +206,17 @@ def Step_LinearCrossEntropyOp : Step_Entry<"linear_cross_entropy", [AttrSizedOpe
   }];
   let arguments = (ins Step_Reads<Step_View>:$input, Step_Reads<Step_View>:$weight,
     Step_Reads<Optional<Step_View>>:$bias, Step_Reads<Step_View>:$labels,
-    Step_Reads<Step_View>:$scale, Step_Writes<Step_View>:$loss,
-    Step_Writes<Optional<Step_View>>:$input_gradient,
+    Step_Reads<Step_View>:$scale, Step_Reads<Optional<Step_View>>:$class_weights,
+    Step_Writes<Step_View>:$loss, Step_Writes<Optional<Step_View>>:$input_gradient,
     Step_Writes<Optional<Step_View>>:$weight_gradient,
     Step_Writes<Optional<Step_View>>:$bias_gradient, Step_Writes<Optional<Step_View>>:$correct,
     Step_Writes<Step_View>:$workspace,
     I64Attr:$chunk_rows, I64Attr:$ignore_index, I64Attr:$shift, UnitAttr:$transpose_weight,
     DefaultValuedAttr<F64Attr, "0.0">:$softcap, DefaultValuedAttr<F64Attr, "0.0">:$smoothing);
-  let assemblyFormat = [{$input `,` $weight (`bias` $bias^)? `labels` $labels `,` $scale `into`
-    $loss (`input_gradient` $input_gradient^)? (`weight_gradient` $weight_gradient^)?
-    (`bias_gradient` $bias_gradient^)? (`correct` $correct^)? `workspace` $workspace attr-dict `:`
+  let assemblyFormat = [{$input `,` $weight (`bias` $bias^)? `labels` $labels `,` $scale
+    (`class_weights` $class_weights^)? `into` $loss (`input_gradient` $input_gradient^)?
+    (`weight_gradient` $weight_gradient^)? (`bias_gradient` $bias_gradient^)?
+    (`correct` $correct^)? `workspace` $workspace attr-dict `:`
     functional-type(operands, results)}];
 }
 

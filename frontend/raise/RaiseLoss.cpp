@@ -124,7 +124,8 @@ struct RaiseMeanCrossEntropy : OpRewritePattern<nn::DivOp> {
     Value scale = nn::ReciprocalOp::create(rewriter, location, scalar, divisor);
     auto crossEntropy = nn::CrossEntropyOp::create(
         rewriter, location, scalar, likelihood->logits, labels, scale,
-        likelihood->ignored.value_or(-100), /*shift=*/0,
+        /*class_weights=*/Value(), likelihood->ignored.value_or(-100),
+        /*shift=*/0,
         /*smoothing=*/APFloat(0.0));
     crossEntropy->setDiscardableAttr(nn::reductionAttr,
                                      rewriter.getStringAttr("mean"));
@@ -215,7 +216,7 @@ struct FuseHead : OpRewritePattern<nn::CrossEntropyOp> {
     rewriter.replaceOpWithNewOp<nn::LinearCrossEntropyOp>(
         op, op.getLoss().getType(), scaled(input), linear.getWeight(),
         scaled(linear.getBias()), op.getLabels(), op.getScale(),
-        op.getIgnoreIndexAttr(), op.getShiftAttr(),
+        op.getClassWeights(), op.getIgnoreIndexAttr(), op.getShiftAttr(),
         linear.getTransposeWeightAttr(),
         rewriter.getF64FloatAttr(head->softcap), op.getSmoothingAttr());
     return success();

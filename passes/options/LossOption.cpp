@@ -15,7 +15,8 @@ using runtime::LossMean;
 
 static constexpr StringLiteral forms =
     "accepted are cross-entropy:logits=NAME,labels=NAME[,ignore=N][,shift=N]"
-    "[,label-smoothing=S], soft-cross-entropy or binary-cross-entropy"
+    "[,label-smoothing=S][,class-weights=W:W:...], soft-cross-entropy or "
+    "binary-cross-entropy"
     ":logits=NAME,target=NAME, mse or l1:output=NAME,target=NAME, "
     "smooth-l1:output=NAME,target=NAME[,beta=B], "
     "huber:output=NAME,target=NAME[,delta=D] and output:NAME";
@@ -44,6 +45,7 @@ private:
     return word == "huber" ? "delta" : word == "smooth-l1" ? "beta" : "";
   }
   Error take(StringRef key, StringRef value);
+  Error takeWeights(StringRef value);
   static Error takeNumber(StringRef key, StringRef value, double low,
                           double high, const Twine &range, double &number);
 
@@ -56,6 +58,21 @@ Error LossParser::takeNumber(StringRef key, StringRef value, double low,
   if (value.getAsDouble(number) || !(number >= low && number <= high))
     return refuseLoss("expects " + key + " to be a number " + range +
                       ", got '" + value + "'");
+  return Error::success();
+}
+
+Error LossParser::takeWeights(StringRef value) {
+  SmallVector<StringRef> texts;
+  value.split(texts, ':');
+  for (StringRef text : texts)
+    if (Error error =
+            takeNumber("a weight of class-weights", text, 0,
+                       std::numeric_limits<float>::max(), "of 0 or more",
+                       option.classWeights.emplace_back()))
+      return error;
+  if (llvm::all_of(option.classWeights, [](double of) { return of == 0; }))
+    return refuseLoss("expects a weight of class-weights to be above 0, got '" +
+                      value + "'");
   return Error::success();
 }
 
@@ -73,6 +90,8 @@ Error LossParser::take(StringRef key, StringRef value) {
                         value + "'");
   } else if (isCrossEntropy() && key == "label-smoothing") {
     return takeNumber(key, value, 0, 1, "from 0 to 1", option.smoothing);
+  } else if (isCrossEntropy() && key == "class-weights") {
+    return takeWeights(value);
   } else if (!numberKey().empty() && key == numberKey()) {
     // torch: a delta of 0 would be no loss; a beta of 0 is l1.
     const double low = key == "delta" ? std::numeric_limits<double>::min() : 0;

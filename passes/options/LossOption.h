@@ -9,11 +9,12 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace shardc {
 
 /// `cross-entropy:logits=NAME,labels=NAME[,ignore=-100][,shift=0]
-/// [,label-smoothing=0]`, `KIND:logits=NAME,target=NAME` of
+/// [,label-smoothing=0][,class-weights=W:W:...]`, `KIND:logits=NAME,target=NAME` of
 /// soft-cross-entropy and binary-cross-entropy, `KIND:output=NAME,target=NAME`
 /// of mse, l1, smooth-l1[,beta=1] and huber[,delta=1], or `output:NAME`.
 struct LossOption {
@@ -22,8 +23,9 @@ struct LossOption {
   std::string target; // labels or target; empty for an output of the graph
   int64_t ignore = -100;
   int64_t shift = 0;
-  double smoothing = 0; // of labels, from 0 to 1
-  double number = 1;    // beta or delta
+  double smoothing = 0;             // of labels, from 0 to 1
+  double number = 1;                // beta or delta
+  std::vector<double> classWeights; // of each class; none: 1 each
 
   /// Errors are one line that names the offending part and the accepted forms.
   static llvm::Expected<LossOption> parse(llvm::StringRef text);

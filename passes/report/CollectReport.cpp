@@ -99,7 +99,8 @@ void shardc::collectSharding(ModuleOp module, CompileReport &report) {
       auto value = loss.getAs<StringAttr>(name);
       return value ? value.str() : std::string();
     };
-    report.loss = {text("kind"), text("reduction"), text("labels")};
+    report.loss = {text("kind"), text("reduction"), text("labels"),
+                   loss.contains("class_weights")};
   }
   if (auto mode = module->getAttrOfType<StringAttr>(fsdp::accumulateAttr))
     report.accumulate = mode.str();

@@ -249,10 +249,11 @@ static void printTimeline(llvm::raw_ostream &os, const CompileReport &report) {
 static std::string lossText(const CompileReport &report) {
   if (!report.loss)
     return "";
-  const auto &[kind, reduction, labels] = *report.loss;
+  const auto &[kind, reduction, labels, isWeighted] = *report.loss;
   const runtime::LossKind &of = *runtime::findLossKind(kind);
-  return llvm::formatv("loss: {0}, the {1} over {2}\n", of.text, reduction,
-                       runtime::lossMeanText(of.of))
+  return llvm::formatv("loss: {0}, the {1} over {2}{3}\n", of.text, reduction,
+                       runtime::lossMeanText(of.of),
+                       isWeighted ? runtime::weightedText : "")
       .str();
 }
 

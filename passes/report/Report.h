@@ -105,6 +105,7 @@ struct CompileReport {
     std::string kind;      // cross_entropy, mse, output
     std::string reduction; // mean, sum
     std::string labels;    // input; empty: none
+    bool isWeighted;       // by class
   };
   std::optional<Loss> loss;
 

@@ -52,6 +52,9 @@ constexpr std::string_view lossMeanText(LossMean of) {
   }
 }
 
+/// Behind it, where classes have weights.
+inline constexpr std::string_view weightedText = ", weighted by class";
+
 /// Whether a batch has always the same number of what the loss is the mean
 /// over, which the plan has as Loss.elements.
 constexpr bool hasFixedElements(LossMean of) {

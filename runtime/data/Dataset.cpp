@@ -255,16 +255,18 @@ void Dataset::checkLabels(const char *flag) const {
     return;
   int index = labelsIndex(plan);
   plan::Tensor labels = plan.inputs(index).tensor();
-  int64_t valid = 0;
+  double weight = 0;
   readAll(index, [&](int64_t, int64_t count, const std::byte *values) {
     labels.set_shape(0, count);
-    valid = countValidLabels(plan.loss(), labels, values);
-    return valid == 0;
+    weight = runtime::countLabels(plan.loss(), labels, values).weight;
+    return weight == 0;
   });
-  if (valid == 0)
+  if (weight == 0)
     fail(flag, ": none of the ", sampleCount,
          " samples has a label that is counted: all of them are ",
-         plan.loss().ignore_index(), ", which the loss ignores");
+         plan.loss().ignore_index(), ", which the loss ignores",
+         plan.loss().class_weights_size() ? ", or of classes whose weight is 0"
+                                          : "");
 }
 
 Dataset::LabelCount Dataset::countLabels() const {
@@ -273,7 +275,7 @@ Dataset::LabelCount Dataset::countLabels() const {
   LabelCount result;
   readAll(index, [&](int64_t, int64_t count, const std::byte *values) {
     labels.set_shape(0, count);
-    result.valid += countValidLabels(plan.loss(), labels, values);
+    result.valid += runtime::countLabels(plan.loss(), labels, values).count;
     return true;
   });
   SampleType type(plan.inputs(index));

@@ -10,30 +10,37 @@
 namespace shardc::runtime {
 
 template <typename Label>
-static int64_t countIn(const Label *labels, int64_t rows, int64_t length,
-                       int64_t shift, Label ignored) {
-  int64_t valid = 0;
+static CountedLabels countIn(const plan::Loss &loss, const Label *labels,
+                             int64_t rows, int64_t length) {
+  const auto ignored = static_cast<Label>(loss.ignore_index());
+  const int64_t first = std::min<int64_t>(loss.shift(), length);
+  CountedLabels counted;
   for (int64_t row = 0; row < rows; ++row)
-    valid += std::count_if(labels + row * length + std::min(shift, length),
-                           labels + (row + 1) * length,
-                           [&](Label label) { return label != ignored; });
-  return valid;
+    for (int64_t i = row * length + first; i < (row + 1) * length; ++i) {
+      if (labels[i] == ignored)
+        continue;
+      ++counted.count;
+      if (labels[i] >= 0 && labels[i] < loss.class_weights_size())
+        counted.weight += loss.class_weights(static_cast<int>(labels[i]));
+    }
+  if (loss.class_weights_size() == 0)
+    counted.weight = static_cast<double>(counted.count);
+  return counted;
 }
 
-int64_t countValidLabels(const plan::Loss &loss, const plan::Tensor &labels,
-                         const std::byte *values) {
+CountedLabels countLabels(const plan::Loss &loss, const plan::Tensor &labels,
+                          const std::byte *values) {
   int64_t elements = 1;
   for (int64_t dim : labels.shape())
     elements *= dim;
   int64_t length = labels.shape(labels.shape_size() - 1);
   if (elements == 0)
-    return 0;
+    return {};
   if (labels.dtype() == plan::INT32)
-    return countIn(reinterpret_cast<const int32_t *>(values), elements / length,
-                   length, loss.shift(),
-                   static_cast<int32_t>(loss.ignore_index()));
-  return countIn(reinterpret_cast<const int64_t *>(values), elements / length,
-                 length, loss.shift(), loss.ignore_index());
+    return countIn(loss, reinterpret_cast<const int32_t *>(values),
+                   elements / length, length);
+  return countIn(loss, reinterpret_cast<const int64_t *>(values),
+                 elements / length, length);
 }
 
 bool hasFixedElements(const plan::Loss &loss) {
@@ -52,11 +59,12 @@ std::string lossText(const plan::Loss &loss, LossNorm norm) {
   if (kind.of == LossMean::Labels && isOfRanks)
     return concat(kind.text,
                   ", the mean over ranks and micro-batches of each one's ",
-                  reduction, " over its valid labels");
+                  reduction, " over its valid labels",
+                  loss.class_weights_size() ? weightedText : "");
   if (kind.of == LossMean::Batches && isOfRanks)
     reduction = "mean";
-  return concat(kind.text, ", the ", reduction, " over ",
-                lossMeanText(kind.of));
+  return concat(kind.text, ", the ", reduction, " over ", lossMeanText(kind.of),
+                loss.class_weights_size() ? weightedText : "");
 }
 
 static double batchesOf(const plan::Plan &plan, int64_t microBatches) {
@@ -64,28 +72,27 @@ static double batchesOf(const plan::Plan &plan, int64_t microBatches) {
          static_cast<double>(microBatches);
 }
 
-double lossNormalization(const plan::Plan &plan, int64_t validLabels,
+double lossNormalization(const plan::Plan &plan, double labelWeight,
                          int64_t microBatches) {
   const plan::Loss &loss = plan.loss();
   double batches = batchesOf(plan, microBatches);
   if (loss.reduction() == "sum")
     return 1;
   if (loss.kind() == "cross_entropy")
-    return validLabels ? 1 / static_cast<double>(validLabels) : 0;
+    return labelWeight > 0 ? 1 / labelWeight : 0;
   if (hasFixedElements(loss))
     return 1 / (static_cast<double>(loss.elements()) * batches);
   return 1 / batches;
 }
 
-double lossNormalizationOfRank(const plan::Plan &plan, int64_t validLabels,
+double lossNormalizationOfRank(const plan::Plan &plan, double labelWeight,
                                int64_t microBatches) {
   if (plan.loss().reduction() == "sum")
     return 1 / batchesOf(plan, microBatches);
   if (!countsLabels(plan.loss()))
-    return lossNormalization(plan, validLabels, microBatches);
-  return validLabels ? 1 / (static_cast<double>(validLabels) *
-                            batchesOf(plan, microBatches))
-                     : 0;
+    return lossNormalization(plan, labelWeight, microBatches);
+  return labelWeight > 0 ? 1 / (labelWeight * batchesOf(plan, microBatches))
+                         : 0;
 }
 
 void writeScale(double scale, plan::DType dtype, std::byte *destination) {

@@ -13,12 +13,20 @@
 
 namespace shardc::runtime {
 
+/// The labels that a loss counts, and the sum of their classes' weights: as
+/// much where the loss has none.
+struct CountedLabels {
+  int64_t count = 0;
+  double weight = 0;
+};
+
 /// Counts the labels of one sample or of a batch that the loss counts: those
 /// that are not ignore_index, without the first `shift` ones of the last axis,
 /// with which nothing is compared. `labels` has their shape (first axis:
-/// samples) and dtype (int64 or int32), `values` are contiguous.
-int64_t countValidLabels(const plan::Loss &loss, const plan::Tensor &labels,
-                         const std::byte *values);
+/// samples) and dtype (int64 or int32), `values` are contiguous. What is no
+/// class weighs nothing here, and stops the run where it is read.
+CountedLabels countLabels(const plan::Loss &loss, const plan::Tensor &labels,
+                          const std::byte *values);
 
 /// What a loss is the mean or the sum of: all labels of a step, or those of a
 /// rank in a micro-batch, whose means or sums are then averaged.
@@ -28,7 +36,7 @@ enum class LossNorm { Global, Rank };
 /// in every batch.
 bool hasFixedElements(const plan::Loss &loss);
 
-/// Whether the normalization depends on how many labels are valid.
+/// Whether the normalization depends on which labels are valid.
 bool countsLabels(const plan::Loss &loss);
 
 /// Says "cross entropy, the mean over all valid labels of a step".
@@ -37,18 +45,18 @@ std::string lossText(const plan::Loss &loss, LossNorm norm);
 /// Returns the factor of the loss in each micro-batch of a step, on each rank.
 ///
 ///   sum                     1
-///   mean of cross_entropy   1 / validLabels, of all ranks and micro-batches of
-///                           the step (0 when there are none)
+///   mean of cross_entropy   1 / labelWeight, of all ranks and micro-batches of
+///                           the step (0 when that is 0)
 ///           elements, rows  1 / those of all ranks and micro-batches
 ///           output          1 / (ranks * microBatches)
-double lossNormalization(const plan::Plan &plan, int64_t validLabels,
+double lossNormalization(const plan::Plan &plan, double labelWeight,
                          int64_t microBatches = 1);
 
 /// Returns the same with LossNorm::Rank: a sum has 1 / (ranks * microBatches),
-/// a mean of cross_entropy 1 / (validLabels * ranks * microBatches), where
-/// `validLabels` are this rank's own in this micro-batch (0 when there are
-/// none); means of equally many elements are no different.
-double lossNormalizationOfRank(const plan::Plan &plan, int64_t validLabels,
+/// a mean of cross_entropy 1 / (labelWeight * ranks * microBatches), where
+/// `labelWeight` is that of this rank's own in this micro-batch (0 when that is
+/// 0); means of equally many elements are no different.
+double lossNormalizationOfRank(const plan::Plan &plan, double labelWeight,
                                int64_t microBatches);
 
 /// Writes the program's input of the role `loss_scale` in its dtype: the

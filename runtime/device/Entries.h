@@ -110,6 +110,7 @@ struct Labels {
   Tensor labels;
   int64_t ignoreIndex = -100, shift = 0;
   double smoothing = 0; // how much of a label is of all classes alike
+  Tensor classWeights;  // [classes]; optional
 };
 struct CrossEntropy {
   Tensor logits;
@@ -119,6 +120,7 @@ struct CrossEntropy {
   static void visitOperands(auto &self, const auto &visit) {
     visit(self.logits, Access::Read, "logits");
     visit(self.labels.labels, Access::Read, "labels");
+    visit(self.labels.classWeights, Access::Read, "class_weights");
     visit(self.scale, Access::Read, "scale");
     visit(self.loss, Access::Write, "loss");
     visit(self.correct, Access::Write, "correct");
@@ -134,6 +136,7 @@ struct CrossEntropyGrad {
     visit(self.gradient, Access::Read, "gradient");
     visit(self.logits, Access::Read, "logits");
     visit(self.labels.labels, Access::Read, "labels");
+    visit(self.labels.classWeights, Access::Read, "class_weights");
     visit(self.scale, Access::Read, "scale");
     visit(self.logitsGradient, Access::Write, "logits_gradient");
   }
@@ -152,6 +155,7 @@ struct LinearCrossEntropy {
     visit(self.weight, Access::Read, "weight");
     visit(self.bias, Access::Read, "bias");
     visit(self.labels.labels, Access::Read, "labels");
+    visit(self.labels.classWeights, Access::Read, "class_weights");
     visit(self.scale, Access::Read, "scale");
     visit(self.loss, Access::Write, "loss");
     visit(self.inputGradient, Access::Write, "input_gradient");

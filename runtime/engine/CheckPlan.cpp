@@ -194,6 +194,10 @@ void PlanCheck::loss() {
   checkPlanRange(loss.shift(), 0, mostInPlan, "the shift", "the loss");
   checkPlanRange(loss.classes(), 0, mostInPlan, "the classes", "the loss");
   checkPlanRange(loss.elements(), 0, mostInPlan, "the elements", "the loss");
+  if (int weights = loss.class_weights_size();
+      weights && weights != loss.classes())
+    refusePlan("the loss has ", weights, " weights of ", loss.classes(),
+               " classes");
   const LossKind *kind = findLossKind(loss.kind());
   if (!kind)
     refusePlan("the loss has the unknown kind ", loss.kind());

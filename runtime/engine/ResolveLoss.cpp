@@ -6,12 +6,15 @@
 
 namespace shardc::runtime {
 
-/// The labels must fit logits, or inputs of a linear layer, of [..., n].
+/// The labels must fit logits, or inputs of a linear layer, of [..., n], and the
+/// weights the classes.
 template <typename Entry>
 static entry::Labels resolveLabels(const RankState &state, const Entry &entry,
-                                   const Tensor &rows, const char *rowsName) {
+                                   const Tensor &rows, const char *rowsName,
+                                   int64_t classes) {
   entry::Labels labels{state.resolve(entry.labels(), "labels"),
-                       entry.ignore_index(), entry.shift(), entry.smoothing()};
+                       entry.ignore_index(), entry.shift(), entry.smoothing(),
+                       SHARDC_RESOLVE_FIELD(state, entry, class_weights)};
   requireInteger(labels.labels, "labels");
   requireFloat(rows, rowsName);
   requireFoldable(rows, rowsName);
@@ -21,6 +24,11 @@ static entry::Labels resolveLabels(const RankState &state, const Entry &entry,
     fail("expects a shift of at least 0, got ", labels.shift);
   if (!(labels.smoothing >= 0 && labels.smoothing <= 1))
     fail("expects a smoothing from 0 to 1, got ", labels.smoothing);
+  if (const Tensor &weights = labels.classWeights) {
+    requireDtype(weights, computeDtype(rows.dtype), "class_weights");
+    requireShape(weights, {classes}, "class_weights");
+    requireContiguous(weights, "class_weights");
+  }
   return labels;
 }
 
@@ -30,7 +38,9 @@ template <typename Entry, typename Resolved>
 static plan::DType resolveScores(const RankState &state, const Entry &entry,
                                  Resolved &result) {
   result.logits = state.resolve(entry.logits(), "logits");
-  result.labels = resolveLabels(state, entry, result.logits, "logits");
+  result.labels = resolveLabels(
+      state, entry, result.logits, "logits",
+      result.logits.shape.empty() ? 0 : result.logits.shape.back());
   result.scale = state.resolve(entry.scale(), "scale");
   plan::DType computed = computeDtype(result.logits.dtype);
   requireDtype(result.scale, computed, "scale");
@@ -78,9 +88,11 @@ entry::LinearCrossEntropy resolve(const RankState &state,
                                   const plan::LinearCrossEntropy &entry) {
   entry::LinearCrossEntropy a;
   a.input = state.resolve(entry.input(), "input");
-  a.labels = resolveLabels(state, entry, a.input, "input");
   a.weight = state.resolve(entry.weight(), "weight");
   a.transposeWeight = entry.transpose_weight();
+  requireRank(a.weight, 2, "weight");
+  int64_t classes = a.weight.shape[a.transposeWeight ? 0 : 1];
+  a.labels = resolveLabels(state, entry, a.input, "input", classes);
   a.bias = SHARDC_RESOLVE_FIELD(state, entry, bias);
   a.scale = state.resolve(entry.scale(), "scale");
   a.loss = state.resolve(entry.loss(), "loss");
@@ -91,10 +103,8 @@ entry::LinearCrossEntropy resolve(const RankState &state,
   a.chunkRows = entry.chunk_rows();
   plan::DType dtype = a.input.dtype;
   requireDtype(a.weight, dtype, "weight");
-  requireRank(a.weight, 2, "weight");
   requireContiguousRows(a.weight, "weight");
   int64_t features = a.input.shape.back();
-  int64_t classes = a.weight.shape[a.transposeWeight ? 0 : 1];
   std::vector<int64_t> weightShape =
       a.transposeWeight ? std::vector<int64_t>{classes, features}
                         : std::vector<int64_t>{features, classes};

@@ -72,6 +72,8 @@ constexpr Known table[] = {
     {Side::Compiler, "--loss", "loss"},
     {Side::Compiler, "--loss cross-entropy:...,label-smoothing=S",
      "label-smoothing label-smoothing-factor"},
+    {Side::Compiler, "--loss cross-entropy:...,class-weights=W:W:...",
+     "class-weights class-weight"},
     {Side::Compiler, "--target", "target"},
     {Side::Compiler, "--cluster", "cluster"}};
 

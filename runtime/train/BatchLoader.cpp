@@ -3,7 +3,6 @@
 
 #include "runtime/base/DType.h"
 #include "runtime/base/Tensor.h"
-#include "runtime/data/LossNormalization.h"
 
 namespace shardc::runtime {
 
@@ -17,7 +16,7 @@ int64_t batchBytes(const plan::Plan &plan) {
 
 void readBatch(const plan::Plan &plan, const Dataset &data, Batch &batch) {
   batch.values.resize(batchBytes(plan));
-  batch.validLabels = 0;
+  batch.labelWeight = 0;
   std::byte *values = batch.values.data();
   for (int i = 0; i < plan.inputs_size(); ++i) {
     const plan::Input &input = plan.inputs(i);
@@ -25,18 +24,19 @@ void readBatch(const plan::Plan &plan, const Dataset &data, Batch &batch) {
       continue;
     data.load(i, batch.samples, values);
     if (countsLabels(plan.loss()) && i == labelsIndex(plan))
-      batch.validLabels = countValidLabels(plan.loss(), input.tensor(), values);
+      batch.labelWeight =
+          countLabels(plan.loss(), input.tensor(), values).weight;
     values += bytesOf(input.tensor());
   }
 }
 
-int64_t BatchLoader::countLabels(const Dataset &data,
-                                 std::span<const int64_t> samples) {
+CountedLabels BatchLoader::countLabels(const Dataset &data,
+                                       std::span<const int64_t> samples) {
   int index = labelsIndex(plan);
   const plan::Tensor &labels = plan.inputs(index).tensor();
   staged.values.resize(batchBytes(plan));
   data.load(index, samples, staged.values.data());
-  return countValidLabels(plan.loss(), labels, staged.values.data());
+  return runtime::countLabels(plan.loss(), labels, staged.values.data());
 }
 
 void BatchLoader::load(const Dataset &data, std::span<const int64_t> samples,

@@ -3,6 +3,7 @@
 #define SHARDC_RUNTIME_TRAIN_BATCHLOADER_H
 
 #include "runtime/data/Dataset.h"
+#include "runtime/data/LossNormalization.h"
 #include "runtime/engine/Executor.h"
 
 #include <span>
@@ -14,13 +15,13 @@ namespace shardc::runtime {
 struct Batch {
   std::vector<int64_t> samples;
   std::vector<std::byte> values; // one input behind the other
-  int64_t validLabels = 0;       // where the loss counts labels
+  double labelWeight = 0;        // where the loss counts labels
 };
 
 /// The bytes of a Batch's values.
 int64_t batchBytes(const plan::Plan &plan);
 
-/// Reads `batch.samples` and counts their labels. Throws as Dataset::load does.
+/// Reads `batch.samples` and weighs their labels. Throws as Dataset::load does.
 void readBatch(const plan::Plan &plan, const Dataset &data, Batch &batch);
 
 class BatchLoader {
@@ -28,7 +29,8 @@ public:
   BatchLoader(const plan::Plan &plan, Rank &rank) : plan(plan), rank(rank) {}
 
   /// Counts the labels among these samples that the loss counts.
-  int64_t countLabels(const Dataset &data, std::span<const int64_t> samples);
+  CountedLabels countLabels(const Dataset &data,
+                            std::span<const int64_t> samples);
   /// Fills all inputs of the program. `lossScale` is that of the role
   /// `loss_scale`: the loss normalization times the loss scale.
   void load(const Batch &batch, double lossScale);

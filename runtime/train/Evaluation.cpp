@@ -76,20 +76,23 @@ bool hasAccuracy(const plan::Plan &plan) {
   });
 }
 
-int64_t Evaluation::countLabels() {
+CountedLabels Evaluation::countLabels() {
   int64_t samples = data.samples();
   // Each rank counts its share of the samples.
-  int64_t valid = 0;
+  CountedLabels all;
   std::vector<int64_t> chosen(batch);
   for (int64_t begin = rank.rank() * batch; begin < samples;
        begin += globalBatch) {
     for (int64_t i = 0; i < batch; ++i)
       chosen[i] = begin + i < samples ? begin + i : Dataset::padding;
-    valid += loader.countLabels(data, chosen);
+    const CountedLabels part = loader.countLabels(data, chosen);
+    all.count += part.count;
+    all.weight += part.weight;
   }
-  Segment segment{&valid, 1, plan::INT64};
-  rank.communicator().allReduce({&segment, 1});
-  return valid;
+  const Segment segments[] = {{&all.count, 1, plan::INT64},
+                              {&all.weight, 1, plan::FLOAT64}};
+  rank.communicator().allReduce(segments);
+  return all;
 }
 
 double Evaluation::normalizationOfAll() const {
@@ -103,7 +106,7 @@ double Evaluation::normalizationOfAll() const {
   if (loss.kind() != "cross_entropy")
     return lossNormalization(plan, 0) / static_cast<double>(batches);
 
-  return lossNormalization(plan, allLabels);
+  return lossNormalization(plan, labels.weight);
 }
 
 template <typename SampleAt>
@@ -146,15 +149,15 @@ EvaluationResult Evaluation::operator()(const Take &take) {
   Segment segment{&all, 1, plan::INT64};
   rank.communicator().allReduce({&segment, 1});
   // Of nothing, as PyTorch's mean.
-  result.metrics.push_back(
-      {"accuracy", static_cast<double>(all) / static_cast<double>(allLabels)});
+  result.metrics.push_back({"accuracy", static_cast<double>(all) /
+                                            static_cast<double>(labels.count)});
   return result;
 }
 
 double Evaluation::loss(const Take &take) {
   if (normalization < 0) {
     if (plan.loss().kind() == "cross_entropy")
-      allLabels = countLabels();
+      labels = countLabels();
     normalization = normalizationOfAll();
   }
   correct = 0;

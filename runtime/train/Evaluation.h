@@ -75,7 +75,7 @@ private:
   template <typename SampleAt>
   double run(int64_t first, SampleAt sampleAt, double scale);
   double normalizationOfAll() const;
-  int64_t countLabels();
+  CountedLabels countLabels();
   double loss(const Take &take);
 
   const plan::Plan &plan;
@@ -85,7 +85,7 @@ private:
   BatchLoader loader;
   int64_t batch, globalBatch, counted;
   double normalization = -1; // not yet known
-  int64_t allLabels = 0;     // valid ones of all samples
+  CountedLabels labels;      // of all samples
   double correct = 0;        // of this rank, in the evaluation that goes on
 };
 

@@ -80,7 +80,7 @@ private:
   int64_t updates = 0; // steps that were not skipped
   std::optional<RunSaver> saver;
   double begun = monotonicSeconds();
-  int64_t allValidLabels = 0; // of the step, on all ranks
+  double allLabelWeight = 0; // of the step, on all ranks
   std::optional<Evaluation> evaluation;
   EvaluationWatch watch;
   bool isBest = false; // the last evaluation, which is not saved yet

@@ -26,24 +26,24 @@ RankLoop::Agreement RankLoop::beginStep(int64_t step) {
   int64_t saving = saver && !saver->isReady();
   int64_t limit = run.options.timeLimit && leads() &&
                   monotonicSeconds() - begun >= *run.options.timeLimit;
-  int64_t valid = batches->countLabels();
-  // All ranks agree on the count and on whether to go on: a signal may have
+  double weight = batches->weighLabels();
+  // All ranks agree on the labels and on whether to go on: a signal may have
   // come to one process alone.
-  const Segment segments[] = {{&valid, 1, plan::INT64},
+  const Segment segments[] = {{&weight, 1, plan::FLOAT64},
                               {&signal, 1, plan::INT64, Combine::Max},
                               {&saves, 1, plan::INT64, Combine::Max},
                               {&saving, 1, plan::INT64, Combine::Max},
                               {&limit, 1, plan::INT64, Combine::Max}};
   communicator.allReduce(segments);
-  allValidLabels = valid;
+  allLabelWeight = weight;
   return {{static_cast<int>(signal), limit != 0, {}}, saves != 0, saving == 0};
 }
 
 double RankLoop::normalization(int64_t microBatch) const {
   int64_t microBatches = run.settings.microBatches;
   return run.settings.lossNorm == LossNorm::Global
-             ? lossNormalization(plan, allValidLabels, microBatches)
-             : lossNormalizationOfRank(plan, batches->validLabels(microBatch),
+             ? lossNormalization(plan, allLabelWeight, microBatches)
+             : lossNormalizationOfRank(plan, batches->labelWeight(microBatch),
                                        microBatches);
 }
 
@@ -105,7 +105,7 @@ void RankLoop::step(int64_t step, double begin) {
     report(step, outcome, monotonicSeconds() - begin);
   if (stepCheck && stepCheck->isDue(step)) {
     InPhase checking(note, RankPhase::Checking);
-    stepCheck->compare(past, outcome, allValidLabels);
+    stepCheck->compare(past, outcome, allLabelWeight);
   }
 }
 

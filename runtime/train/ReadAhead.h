@@ -41,8 +41,8 @@ public:
 
     /// The valid labels of a micro-batch of this rank's step, as soon as it is
     /// read. A batch that cannot be read has none: next() says why.
-    int64_t validLabels(int64_t microBatch) {
-      return ahead.wait(rank, microBatch).batch.validLabels;
+    double labelWeight(int64_t microBatch) {
+      return ahead.wait(rank, microBatch).batch.labelWeight;
     }
     /// The batch, as soon as it is read; null where it cannot be.
     const Batch *tryNext(int64_t microBatch);

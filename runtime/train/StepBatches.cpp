@@ -24,16 +24,16 @@ private:
 
 } // namespace
 
-int64_t StepBatches::countLabels() {
-  labels.assign(labels.size(), 0);
+double StepBatches::weighLabels() {
+  labelWeights.assign(labelWeights.size(), 0);
   if (!countsLabels(plan.loss()))
     return 0;
   Clocked clocked(allSeconds);
   InPhase reading(note, RankPhase::Samples);
-  int64_t valid = 0;
-  for (int64_t i = 0; i < std::ssize(labels); ++i)
-    valid += labels[i] = reader.validLabels(i);
-  return valid;
+  double all = 0;
+  for (int64_t i = 0; i < std::ssize(labelWeights); ++i)
+    all += labelWeights[i] = reader.labelWeight(i);
+  return all;
 }
 
 void StepBatches::load(int64_t microBatch, double lossScale, SampleLog *log) {

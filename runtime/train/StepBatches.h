@@ -17,12 +17,14 @@ public:
               ReadAhead &ahead, Rank &rank)
       : plan(plan), note(rank.communicator().note()),
         reader(ahead, rank.rank()), loader(plan, rank),
-        labels(settings.microBatches) {}
+        labelWeights(settings.microBatches) {}
 
-  /// Waits for the step's batches, where their labels count, and returns how
-  /// many are valid.
-  int64_t countLabels();
-  int64_t validLabels(int64_t microBatch) const { return labels[microBatch]; }
+  /// Waits for the step's batches, where their labels count, and returns what
+  /// the valid ones weigh.
+  double weighLabels();
+  double labelWeight(int64_t microBatch) const {
+    return labelWeights[microBatch];
+  }
 
   /// Loads a batch with what BatchLoader calls the loss scale. `log`, where it is
   /// not null, gets its samples.
@@ -43,7 +45,7 @@ private:
   RankNote &note;
   ReadAhead::Reader reader;
   BatchLoader loader;
-  std::vector<int64_t> labels; // by micro-batch
+  std::vector<double> labelWeights; // by micro-batch
   double allSeconds = 0;
   bool isLoaded = false; // the first batch
 };

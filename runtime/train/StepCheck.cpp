@@ -133,18 +133,18 @@ void StepCheck::take() {
   }
 }
 
-double StepCheck::lossScale(const Batch &batch, int64_t validLabels,
+double StepCheck::lossScale(const Batch &batch, double labelWeight,
                             const StepOutcome &outcome) const {
   int64_t microBatches = run.settings.microBatches * plan.mesh().ranks();
   return outcome.lossScale *
          (run.settings.lossNorm == LossNorm::Global
-              ? lossNormalization(unsharded, validLabels, microBatches)
-              : lossNormalizationOfRank(unsharded, batch.validLabels,
+              ? lossNormalization(unsharded, labelWeight, microBatches)
+              : lossNormalizationOfRank(unsharded, batch.labelWeight,
                                         microBatches));
 }
 
 void StepCheck::runAgain(const PastStep &past, const StepOutcome &outcome,
-                         int64_t validLabels) {
+                         double labelWeight) {
   const int64_t ranks = plan.mesh().ranks();
   const int64_t microBatches = run.settings.microBatches * ranks;
   SampleOrder order(run.settings.samples, run.settings.globalBatch,
@@ -157,7 +157,7 @@ void StepCheck::runAgain(const PastStep &past, const StepOutcome &outcome,
       batch.samples.push_back(
           order.sampleAt(past.begin, i * run.settings.batch + j));
     readBatch(unsharded, run.data, batch);
-    loader->load(batch, lossScale(batch, validLabels, outcome));
+    loader->load(batch, lossScale(batch, labelWeight, outcome));
     loadDraws(unsharded, run.settings, 0, past.number, i, *loader);
     // Of each rank's statistics the sharded step takes an equal part.
     if (unsharded.has_running())
@@ -226,11 +226,11 @@ void StepCheck::compareValues(const Kind &kind,
 }
 
 void StepCheck::compare(const PastStep &past, const StepOutcome &outcome,
-                        int64_t validLabels) {
+                        double labelWeight) {
   double begin = monotonicSeconds();
   step = past.number;
   if (whole) {
-    runAgain(past, outcome, validLabels);
+    runAgain(past, outcome, labelWeight);
     compareFigures(outcome);
   }
   for (const Kind &kind : kinds()) {

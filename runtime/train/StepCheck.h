@@ -32,9 +32,9 @@ public:
   void take();
   /// Behind it: runs the step again. Throws an Error that names what differs
   /// first: the loss, the norm, or a parameter or state and its element, with
-  /// both values. `validLabels`: of all ranks and micro-batches.
+  /// both values. `labelWeight`: of all ranks and micro-batches.
   void compare(const PastStep &step, const StepOutcome &outcome,
-               int64_t validLabels);
+               double labelWeight);
 
 private:
   using Values = GatheredParameters::Values;
@@ -51,10 +51,10 @@ private:
   // Of the unsharded rank.
   const plan::Unit &unitOf(int parameter) const;
   Slice sliceOf(const Kind &kind, int parameter) const;
-  double lossScale(const Batch &batch, int64_t validLabels,
+  double lossScale(const Batch &batch, double labelWeight,
                    const StepOutcome &outcome) const;
   void runAgain(const PastStep &step, const StepOutcome &outcome,
-                int64_t validLabels);
+                double labelWeight);
   void compareFigures(const StepOutcome &outcome) const;
   void compareValues(const Kind &kind, const GatheredParameters &gathered);
   [[noreturn]] void differ(const std::string &what) const;

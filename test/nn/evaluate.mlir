@@ -178,6 +178,15 @@ func.func @smooths_labels(%x: tensor<1x3xf64> {test.values = dense<[[0.0, 0.0, 0
   return %y : tensor<f64>
 }
 
+// 2 (log 4 - log 2) of the label that weighs 2, half of it, and a sixth of each class's: 1 log 4 of
+// the first, nothing of the second, 2 log 2 of the third.
+// CHECK-LABEL: @weighs_classes
+// CHECK: dense<1.15524530093{{.*}}> : tensor<f64>
+func.func @weighs_classes(%x: tensor<1x3xf64> {test.values = dense<[[0.0, 0.0, 0.69314718055994531]]> : tensor<1x3xf64>}, %l: tensor<1xi64> {test.values = dense<2> : tensor<1xi64>}, %s: tensor<f64> {test.values = dense<1.0> : tensor<f64>}, %w: tensor<3xf64> {test.values = dense<[1.0, 0.0, 2.0]> : tensor<3xf64>}) -> tensor<f64> {
+  %y = nn.cross_entropy %x, %l, %s class_weights %w {ignore_index = -100 : i64, shift = 0 : i64, smoothing = 0.5 : f64} : (tensor<1x3xf64>, tensor<1xi64>, tensor<f64>, tensor<3xf64>) -> tensor<f64>
+  return %y : tensor<f64>
+}
+
 // rotate_half of (1, 2, 3, 4) is (-3, -4, 1, 2); of neighbours (-2, 1, -4, 3).
 // CHECK-LABEL: @rotates
 // CHECK-DAG: dense<{{\[\[\[\[}}-3.000000e+00, -4.000000e+00, 1.000000e+00, 2.000000e+00]]]]>

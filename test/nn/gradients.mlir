@@ -417,6 +417,15 @@ func.func @cross_entropy_of_smoothed_labels(%x: tensor<2x3x5xf64>, %l: tensor<2x
   %y = nn.cross_entropy %x, %l, %s {ignore_index = -100 : i64, shift = 0 : i64, smoothing = 0.3 : f64} : (tensor<2x3x5xf64>, tensor<2x3xi64>, tensor<f64>) -> tensor<f64>
   return %y : tensor<f64>
 }
+func.func @cross_entropy_of_weighted_classes(%x: tensor<2x3x5xf64>, %l: tensor<2x3xi64> {test.values = dense<[[0, -100, 4], [2, 2, 1]]> : tensor<2x3xi64>}, %s: tensor<f64> {test.constant}, %c: tensor<5xf64> {test.constant}) -> tensor<f64> {
+  %y = nn.cross_entropy %x, %l, %s class_weights %c {ignore_index = -100 : i64, shift = 1 : i64, smoothing = 0.3 : f64} : (tensor<2x3x5xf64>, tensor<2x3xi64>, tensor<f64>, tensor<5xf64>) -> tensor<f64>
+  return %y : tensor<f64>
+}
+func.func @linear_cross_entropy_of_weighted_classes(%x: tensor<2x3x4xf64>, %w: tensor<5x4xf64>, %l: tensor<2x3xi64> {test.range = array<f64: 0.0, 5.0>}, %s: tensor<f64> {test.constant}, %c: tensor<5xf64> {test.constant}) -> tensor<f64> {
+  %y = nn.linear_cross_entropy %x, %w labels %l, %s class_weights %c {ignore_index = 3 : i64, shift = 0 : i64, transpose_weight}
+    : (tensor<2x3x4xf64>, tensor<5x4xf64>, tensor<2x3xi64>, tensor<f64>, tensor<5xf64>) -> tensor<f64>
+  return %y : tensor<f64>
+}
 func.func @linear_cross_entropy(%x: tensor<2x3x4xf64>, %w: tensor<5x4xf64>, %b: tensor<5xf64>, %l: tensor<2x3xi64> {test.range = array<f64: 0.0, 5.0>}, %s: tensor<f64> {test.constant}) -> tensor<f64> {
   %y = nn.linear_cross_entropy %x, %w bias %b labels %l, %s {ignore_index = 3 : i64, shift = 0 : i64, transpose_weight}
     : (tensor<2x3x4xf64>, tensor<5x4xf64>, tensor<5xf64>, tensor<2x3xi64>, tensor<f64>) -> tensor<f64>

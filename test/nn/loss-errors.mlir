@@ -24,9 +24,17 @@ func.func @smoothing_is_a_part(%x: tensor<2x5xf32>, %l: tensor<2xi64>, %s: tenso
 
 // -----
 
+func.func @a_weight_for_each_class(%x: tensor<2x5xf32>, %l: tensor<2xi64>, %s: tensor<f32>, %w: tensor<4xf32>) {
+  // expected-error @below {{expects dim 0 of class_weights to be 5, got 4}}
+  %y = nn.cross_entropy %x, %l, %s class_weights %w {ignore_index = -100 : i64, shift = 0 : i64} : (tensor<2x5xf32>, tensor<2xi64>, tensor<f32>, tensor<4xf32>) -> tensor<f32>
+  return
+}
+
+// -----
+
 func.func @no_bias_no_gradient_of_it(%x: tensor<2x4xf32>, %w: tensor<4x5xf32>, %l: tensor<2xi64>, %s: tensor<f32>) {
   // expected-error @below {{expects no bias_gradient where there is no bias}}
-  %y, %b = "nn.linear_cross_entropy_grad"(%x, %w, %l, %s) {ignore_index = -100 : i64, shift = 0 : i64, resultSegmentSizes = array<i32: 1, 0, 0, 1>}
+  %y, %b = "nn.linear_cross_entropy_grad"(%x, %w, %l, %s) {ignore_index = -100 : i64, shift = 0 : i64, operandSegmentSizes = array<i32: 1, 1, 0, 1, 1, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 1>}
     : (tensor<2x4xf32>, tensor<4x5xf32>, tensor<2xi64>, tensor<f32>) -> (tensor<f32>, tensor<5xf32>)
   return
 }
@@ -51,7 +59,7 @@ func.func @the_loss_of_16_bits_is_float32(%x: tensor<2x4xbf16>, %w: tensor<4x5xb
 
 func.func @the_input_gradient_has_the_inputs_type(%x: tensor<2x4xbf16>, %w: tensor<4x5xbf16>, %l: tensor<2xi64>, %s: tensor<f32>) {
   // expected-error @below {{expects elements of input_gradient to be 'bf16', got 'f32'}}
-  %y, %dx = "nn.linear_cross_entropy_grad"(%x, %w, %l, %s) {ignore_index = -100 : i64, shift = 0 : i64, resultSegmentSizes = array<i32: 1, 1, 0, 0>}
+  %y, %dx = "nn.linear_cross_entropy_grad"(%x, %w, %l, %s) {ignore_index = -100 : i64, shift = 0 : i64, operandSegmentSizes = array<i32: 1, 1, 0, 1, 1, 0>, resultSegmentSizes = array<i32: 1, 1, 0, 0>}
     : (tensor<2x4xbf16>, tensor<4x5xbf16>, tensor<2xi64>, tensor<f32>) -> (tensor<f32>, tensor<2x4xf32>)
   return
 }

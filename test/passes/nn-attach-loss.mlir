@@ -6,6 +6,7 @@
 // RUN: not shardc-opt %t/logits.mlir -nn-attach-loss="outputs=logit loss=cross-entropy:logits=logits,labels=labels,shift=1" 2>&1 | FileCheck %s --check-prefix=NO-OUTPUT
 // RUN: shardc-opt %t/logits.mlir -nn-attach-loss="loss=soft-cross-entropy:logits=logits,target=y" | FileCheck %t/logits.mlir --check-prefix=SOFT
 // RUN: shardc-opt %t/logits.mlir -nn-attach-loss="loss=cross-entropy:logits=logits,labels=y,label-smoothing=0.1" | FileCheck %t/logits.mlir --check-prefix=SMOOTHED
+// RUN: shardc-opt %t/weighted.mlir -nn-attach-loss="loss=cross-entropy:logits=logits,labels=y,class-weights=0.5:2:1" | FileCheck %t/weighted.mlir
 // RUN: not shardc-opt %t/logits.mlir -nn-attach-loss="loss=huber:output=logits,target=y,delta=0" 2>&1 | FileCheck %s --check-prefix=NO-DELTA
 // RUN: not shardc-opt %t/logits.mlir -nn-attach-loss="accuracy loss=mse:output=logits,target=y" 2>&1 | FileCheck %s --check-prefix=NO-ACCURACY
 // RUN: shardc-opt %t/capped.mlir -nn-attach-loss="loss=cross-entropy:logits=logits,labels=labels" | FileCheck %t/capped.mlir
@@ -100,6 +101,17 @@ func.func @model(%x: tensor<2x8x16xf32> {nn.name = "x", nn.role = "input"}) -> (
   %1 = nn.constant dense<6.250000e-02> : tensor<2x8x32xf32>
   %2 = nn.mul %0, %1 : tensor<2x8x32xf32>
   return %2 : tensor<2x8x32xf32>
+}
+
+//--- weighted.mlir
+// CHECK: nn.loss = {class_weights = array<f64: 5.000000e-01, 2.000000e+00, 1.000000e+00>, classes = 3 : i64
+// CHECK: %[[W:.*]] = nn.constant dense<[5.000000e-01, 2.000000e+00, 1.000000e+00]> : tensor<3xf32>
+// CHECK: nn.linear_cross_entropy %{{.*}}, %{{.*}} labels %{{.*}}, %{{.*}} class_weights %[[W]] {ignore_index = -100 : i64, shift = 0 : i64}
+nn.parameter @head : tensor<16x3xf32> {initializer = "head", file = "", offset = 0 : i64, length = 192 : i64, stored_type = f32, trainable}
+func.func @model(%x: tensor<2x16xf32> {nn.name = "x", nn.role = "input"}) -> (tensor<2x3xf32> {nn.name = "logits"}) {
+  %w = nn.get_parameter @head : tensor<16x3xf32>
+  %0 = nn.linear %x, %w : (tensor<2x16xf32>, tensor<16x3xf32>) -> tensor<2x3xf32>
+  return %0 : tensor<2x3xf32>
 }
 
 //--- scalar.mlir

@@ -147,6 +147,7 @@ def shifted(z, y):
 
 half, four = np.array(0.5, np.float32), np.array(4, np.float32)
 ENTROPY = "cross entropy, the {} over all valid labels of a step"
+WEIGHTED = ENTROPY + ", weighted by class"
 OUTPUT = "the graph's own, the {} over ranks and micro-batches"
 # fmt: off
 FORMS = {
@@ -160,15 +161,15 @@ FORMS = {
                             ignored=3, says=ENTROPY, reduction="mean"),
     "likelihood-sum": Form(likelihood("sum"), own("sum"), True, says=OUTPUT, reduction="sum"),
     "weighted-sum": Form([entropy("sum", weights=True)], own("sum", weights=WEIGHTS), True,
-                         constants={"weights": WEIGHTS}, says=OUTPUT, reduction="sum"),
-    "weighted-mean": Form([entropy("mean", weights=True)], own("mean", weights=WEIGHTS), False,
-                          constants={"weights": WEIGHTS}, says=OUTPUT, reduction="mean"),
+                         constants={"weights": WEIGHTS}, says=WEIGHTED, reduction="sum"),
+    "weighted-mean": Form([entropy("mean", weights=True)], own("mean", weights=WEIGHTS), True,
+                          constants={"weights": WEIGHTS}, says=WEIGHTED, reduction="mean"),
     "smoothed-mean": Form(smoothed(entropy("mean", ignored=IGNORED), 0.25),
                           own("mean", ignored=IGNORED, smoothing=0.25), True, ignored=3,
                           says=ENTROPY, reduction="mean"),
     "smoothed-sum": Form(smoothed(entropy("sum", ignored=IGNORED, weights=True), 0.125),
                          own("sum", ignored=IGNORED, weights=WEIGHTS, smoothing=0.125), True,
-                         constants={"weights": WEIGHTS}, ignored=3, says=OUTPUT, reduction="sum"),
+                         constants={"weights": WEIGHTS}, ignored=3, says=WEIGHTED, reduction="sum"),
     "soft-mean": Form([node("Gather", ["table", "y"], "p"), entropy("mean", labels="p")],
                       soft("mean"), False, constants={"table": TABLE}, says=OUTPUT,
                       reduction="mean"),

@@ -1,5 +1,6 @@
-"""Cross entropies whose labels are smoothed (--loss cross-entropy:...,label-smoothing=S), against
-numpy: logits of a linear layer, capped ones, and ones that are no linear layer's, on any mesh."""
+"""Cross entropies whose labels are smoothed (--loss cross-entropy:...,label-smoothing=S) or weighted
+by class (class-weights=W:W:...), against numpy: logits of a linear layer, capped ones, and ones
+that are no linear layer's, on any mesh."""
 import os
 import unittest
 
@@ -9,6 +10,7 @@ from reference import BUILD, CommandFailed, command, read_metrics
 from test_softcaps import BATCH, CAP, CLASSES, HEADS, LENGTH, SIZE, after_a_step, constant, node
 
 IGNORED = -100
+WEIGHTS = [0.25 * (c % 5) for c in range(CLASSES)]  # exact in float32
 
 
 class LabelSmoothing(test_softcaps.Trained):
@@ -24,7 +26,8 @@ class LabelSmoothing(test_softcaps.Trained):
         self.numbers["t"][:, 3::7] = IGNORED
         self.numbers["t"][0, 9:60] = IGNORED  # ranks have unequal numbers of labels
 
-    def loss(self, numbers, kind, smoothing, shift):
+    def loss(self, numbers, kind, smoothing, shift, weights=None):
+        weights = np.ones(CLASSES) if weights is None else np.array(weights)
         logits = numbers["x"].astype(np.float64) @ numbers["head"].astype(np.float64)
         if kind == "capped":
             logits = CAP * np.tanh(logits / CAP)
@@ -35,11 +38,14 @@ class LabelSmoothing(test_softcaps.Trained):
             logits, labels = logits[:, :-shift], labels[:, shift:]
         valid = labels != IGNORED
         likely = np.log(np.exp(logits).sum(-1))
-        picked = np.take_along_axis(logits, np.where(valid, labels, 0)[..., None], -1)[..., 0]
-        losses = likely - (1 - smoothing) * picked - smoothing * logits.mean(-1)
-        return (losses * valid).sum() / valid.sum()
+        labels = np.where(valid, labels, 0)
+        picked = likely - np.take_along_axis(logits, labels[..., None], -1)[..., 0]
+        alike = ((likely[..., None] - logits) * weights).mean(-1)
+        own = weights[labels]
+        losses = (1 - smoothing) * own * picked + smoothing * alike
+        return (losses * valid).sum() / (own * valid).sum()
 
-    def compile(self, kind, smoothing, shift, ranks):
+    def compile(self, kind, smoothing, shift, ranks, weights=""):
         nodes = [node("MatMul", ["x", "head"], "y" if kind == "linear" else "products")]
         if kind == "capped":
             nodes += [
@@ -54,7 +60,9 @@ class LabelSmoothing(test_softcaps.Trained):
                 node("Mul", ["products", "sizes"], "y"),
             ]
         self.save(nodes, CLASSES, ["head"])
-        loss = f"cross-entropy:logits=y,labels=t,shift={shift},label-smoothing={smoothing}"
+        loss = (
+            f"cross-entropy:logits=y,labels=t,shift={shift},label-smoothing={smoothing}" + weights
+        )
         return list(self.words(loss, ranks))
 
     def certify(self):
@@ -77,6 +85,35 @@ class LabelSmoothing(test_softcaps.Trained):
                     self.assertAlmostEqual(losses[1], after, delta=1e-8)
                     self.certify()
 
+    def test_weights_of_classes(self):
+        text = ",class-weights=" + ":".join(str(weight) for weight in WEIGHTS)
+        for kind in ("linear", "capped", "bent"):
+            for smoothing, shift, ranks in ((0, 1, 1), (0, 0, 2), (0.25, 1, 2)):
+                with self.subTest(kind=kind, smoothing=smoothing, shift=shift, ranks=ranks):
+                    words = self.compile(kind, smoothing, shift, ranks, text)
+                    losses = self.train(words)
+                    loss = lambda numbers: self.loss(numbers, kind, smoothing, shift, WEIGHTS)
+                    self.assertAlmostEqual(losses[0], loss(self.numbers), delta=1e-12)
+                    after = after_a_step(self.numbers, ["head"], loss)
+                    self.assertAlmostEqual(losses[1], after, delta=1e-8)
+                    self.certify()
+        words = self.compile("bent", 0.25, 0, 2, text)
+        words[words.index("--precision") + 1] = "bf16"
+        loss = lambda numbers: self.loss(numbers, "bent", 0.25, 0, WEIGHTS)
+        self.assertAlmostEqual(self.train(words)[0] / loss(self.numbers), 1, delta=0.03)
+
+    def test_what_are_no_weights(self):
+        for wrong, says in (
+            ("1:2", f"--loss: expects class-weights to be {CLASSES}, one for each class of"),
+            ("1:-2", "a weight of class-weights to be a number of 0 or more, got '-2'"),
+            ("1::2", "a weight of class-weights to be a number of 0 or more, got ''"),
+            ("0:0", "expects a weight of class-weights to be above 0, got '0:0'"),
+        ):
+            words = self.compile("linear", 0, 0, 1, ",class-weights=" + wrong)
+            with self.assertRaises(CommandFailed) as raised:
+                command(*words, "-o", self.path("trainer"))
+            self.assertIn(says, str(raised.exception))
+
     def test_16_bits(self):
         for kind in ("linear", "bent"):
             for precision, bound in (("bf16", 0.03), ("float16", 0.004)):
@@ -90,7 +127,13 @@ class LabelSmoothing(test_softcaps.Trained):
                     self.assertAlmostEqual(losses[1] / after, 1, delta=2 * bound)
 
     def test_evaluations_have_the_same_loss(self):
-        words = self.compile("linear", 0.3, 0, 1)
+        self.evaluate(0.3, "", None)
+
+    def test_evaluations_weigh_classes(self):
+        self.evaluate(0, ",class-weights=" + ":".join(map(str, WEIGHTS)), WEIGHTS)
+
+    def evaluate(self, smoothing, text, weights):
+        words = self.compile("linear", smoothing, 0, 1, text)
         command(*words, "-o", self.path("trainer"))
         data, metrics = [], self.path("metrics.jsonl")
         for name in "xt":
@@ -100,7 +143,9 @@ class LabelSmoothing(test_softcaps.Trained):
         told = ["--steps", "1", "--eval-every", "1", "--lr", "1", "--metrics", metrics]
         command(self.path("trainer"), *told, *data)
         first = [event["loss"] for event in read_metrics(metrics)[1] if event["event"] == "eval"][0]
-        self.assertAlmostEqual(first, self.loss(self.numbers, "linear", 0.3, 0), delta=1e-12)
+        self.assertAlmostEqual(
+            first, self.loss(self.numbers, "linear", smoothing, 0, weights), delta=1e-12
+        )
 
     def test_no_part_of_a_label(self):
         for wrong in ("1.5", "-0.1", "nan", "some"):

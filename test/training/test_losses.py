@@ -234,7 +234,14 @@ class Losses(unittest.TestCase):
                         self.check(self.cases[name], mesh, micro_batches, precision, *flags)
 
     def test_evaluations_need_no_whole_batches(self):
-        for name in ("mean", "mean-ignored", "sum", "sum-ignored", "half-of-a-sum"):
+        for name in (
+            "mean",
+            "mean-ignored",
+            "sum",
+            "sum-ignored",
+            "half-of-a-sum",
+            "weighted-mean",
+        ):
             for mesh in ("1", "4"):
                 with self.subTest(loss=name, mesh=mesh):
                     case, batch = self.cases[name], GLOBAL // MESHES[mesh]

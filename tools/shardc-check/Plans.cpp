@@ -3,6 +3,7 @@
 
 #include "runtime/base/PoolNames.h"
 
+#include <cstring>
 #include <google/protobuf/text_format.h>
 #include <map>
 
@@ -107,12 +108,15 @@ static std::optional<Role> roleOf(int kind, const std::string &field) {
        "r:key_mask r:sinks r:words w:query_gradient w:key_gradient "
        "w:value_gradient s:workspace "},
       {plan::Entry::kCrossEntropy,
-       "r:logits r:labels r:scale w:loss w:correct s:workspace "},
+       "r:logits r:labels r:scale r:class_weights w:loss w:correct "
+       "s:workspace "},
       {plan::Entry::kCrossEntropyGrad,
-       "r:gradient r:logits r:labels r:scale w:logits_gradient "},
+       "r:gradient r:logits r:labels r:scale r:class_weights "
+       "w:logits_gradient "},
       {plan::Entry::kLinearCrossEntropy,
-       "r:input r:weight r:bias r:labels r:scale w:loss w:input_gradient "
-       "w:weight_gradient w:bias_gradient w:correct s:workspace "},
+       "r:input r:weight r:bias r:labels r:scale r:class_weights w:loss "
+       "w:input_gradient w:weight_gradient w:bias_gradient w:correct "
+       "s:workspace "},
       {plan::Entry::kEmbedding, "r:table r:ids w:output "},
       {plan::Entry::kEmbeddingGrad,
        "r:gradient r:ids r:base w:table_gradient "},
@@ -280,6 +284,56 @@ bool isSane(const plan::Tensor &tensor, const plan::Plan &plan) {
 
 } // namespace
 
+/// The elements of a constant, float32 or float64.
+static std::vector<double> numbersOf(const plan::Constant &constant,
+                                     const plan::Tensor &tensor) {
+  std::vector<double> numbers;
+  const std::string &data = constant.data();
+  const auto bytes = size_t(bytesOf(tensor.dtype()));
+  for (int64_t i = 0; i < tensor.shape(0); ++i) {
+    size_t at =
+        constant.splat() ? 0 : size_t(tensor.offset()) + size_t(i) * bytes;
+    if (at + bytes > data.size())
+      return {};
+    float narrow = 0;
+    double wide = 0;
+    std::memcpy(bytes == sizeof(float) ? static_cast<void *>(&narrow) : &wide,
+                data.data() + at, bytes);
+    numbers.push_back(bytes == sizeof(float) ? double(narrow) : wide);
+  }
+  return numbers;
+}
+
+/// A mean divides by what the run adds up of the loss's weights of classes:
+/// those that the entries read.
+static void checkClassWeights(const plan::Plan &plan, Findings &findings) {
+  const auto &told = plan.loss().class_weights();
+  const std::vector<double> weights(told.begin(), told.end());
+  if (plan.loss().kind() != "cross_entropy")
+    return;
+  for (const plan::Program *program : {&plan.train(), &plan.eval()})
+    for (const plan::Entry &entry : program->entries()) {
+      if (!entry.has_cross_entropy() && !entry.has_cross_entropy_grad() &&
+          !entry.has_linear_cross_entropy())
+        continue;
+      std::vector<double> read;
+      forTensors(entry,
+                 [&](const std::string &field, const plan::Tensor &tensor) {
+                   for (const plan::Constant &constant : plan.constants())
+                     if (field == "class_weights" &&
+                         constant.buffer() == tensor.buffer() &&
+                         tensor.shape_size() == 1 &&
+                         (tensor.dtype() == plan::FLOAT32 ||
+                          tensor.dtype() == plan::FLOAT64))
+                       read = numbersOf(constant, tensor);
+                 });
+      if (read != weights)
+        findings.add(entry.name(),
+                     "weighs the classes otherwise than the loss, whose mean "
+                     "divides by its labels' weights");
+    }
+}
+
 bool checkIndices(const plan::Plan &plan, Findings &findings) {
   size_t before = findings.all().size();
   auto need = [&](bool holds, const std::string &where, const auto &...what) {
@@ -352,13 +406,13 @@ bool checkIndices(const plan::Plan &plan, Findings &findings) {
           {"gathered", plan.buffers_size()}};
       // See also checkMatrices and Run::optimizerStep.
       static const std::set<std::string, std::less<>> optional = {
-          "bias",           "residual",    "bias_gradient",
-          "workspace",      "log_sum_exp", "key_mask",
-          "input_gradient", "correct",     "weight_gradient",
-          "accumulator",    "base",        "kept",
-          "direction",      "master",      "norm",
-          "previous",       "sinks",       "parameters",
-          "words"};
+          "bias",           "residual",     "bias_gradient",
+          "workspace",      "log_sum_exp",  "key_mask",
+          "input_gradient", "correct",      "weight_gradient",
+          "accumulator",    "base",         "kept",
+          "direction",      "master",       "norm",
+          "previous",       "sinks",        "parameters",
+          "words",          "class_weights"};
       for (int i = 0; message && i < message->GetDescriptor()->field_count();
            ++i) {
         const auto *field = message->GetDescriptor()->field(i);
@@ -377,6 +431,8 @@ bool checkIndices(const plan::Plan &plan, Findings &findings) {
                 size->second, name, size->first.data());
       }
     }
+  if (findings.all().size() == before)
+    checkClassWeights(plan, findings);
   return findings.all().size() == before;
 }
 

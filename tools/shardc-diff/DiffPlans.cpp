@@ -36,6 +36,9 @@ std::string lossText(const plan::Loss &loss) {
     text += concat(", shift ", loss.shift());
   if (!loss.reduction().empty())
     text += ", " + loss.reduction();
+  for (int i = 0; i < loss.class_weights_size(); ++i)
+    text += concat(i == 0 ? ", class weights " : ":",
+                   runtime::numberText(loss.class_weights(i)));
   return text;
 }
 

@@ -50,7 +50,7 @@ void declareModel(OptionTable &table, Said &said) {
              "size of a symbolic dim (repeatable); batch is that of one rank");
   table.value("--loss", "LOSS", said.options.loss,
               "cross-entropy:logits=NAME,labels=NAME[,ignore=-100][,shift=1]"
-              "[,label-smoothing=S]"
+              "[,label-smoothing=S][,class-weights=W:W:...]"
               " | soft-cross-entropy or binary-cross-entropy:logits=NAME,"
               "target=NAME | mse, l1, smooth-l1[,beta=1] or huber[,delta=1]"
               ":output=NAME,target=NAME | output:NAME; "

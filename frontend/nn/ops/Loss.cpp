@@ -17,22 +17,6 @@ using namespace shardc::nn;
 // Verify
 //===----------------------------------------------------------------------===//
 
-static LogicalResult verifyLabels(Operation *op, StringRef what, Value rows,
-                                  Value labels, int64_t shift,
-                                  const APFloat &smoothing) {
-  if (failed(expectRankAtLeast(op, what, rows, 1)) ||
-      failed(expectShape(op, "labels", labels, shapeOf(rows).drop_back())))
-    return failure();
-  const int64_t sequence = shapeOf(labels).empty() ? 1 : shapeOf(labels).back();
-  if (shift < 0 || (shift > 0 && shift >= sequence))
-    return op->emitOpError("expects shift to be in [0, ")
-           << sequence << "), got " << shift;
-  const double part = smoothing.convertToDouble();
-  if (!(part >= 0 && part <= 1))
-    return op->emitOpError("expects smoothing to be in [0, 1], got ") << part;
-  return success();
-}
-
 /// Scale, loss and its gradient are sums over the rows: float32 where those
 /// have 16 bits.
 static LogicalResult expectSum(Operation *op, StringRef what, Value value,
@@ -40,18 +24,39 @@ static LogicalResult expectSum(Operation *op, StringRef what, Value value,
   return expectElementType(op, what, value, computeTypeOf(elementTypeOf(rows)));
 }
 
+/// `what` has the rows of logits. Classes: how many a row of logits has.
+template <typename Op>
+static LogicalResult verifyLabels(Op op, StringRef what, Value rows,
+                                  int64_t classes) {
+  Value labels = op.getLabels();
+  const auto shift = static_cast<int64_t>(op.getShift());
+  if (failed(expectRankAtLeast(op, what, rows, 1)) ||
+      failed(expectShape(op, "labels", labels, shapeOf(rows).drop_back())) ||
+      failed(expectSum(op, "scale", op.getScale(), rows)))
+    return failure();
+  const int64_t sequence = shapeOf(labels).empty() ? 1 : shapeOf(labels).back();
+  if (shift < 0 || (shift > 0 && shift >= sequence))
+    return op->emitOpError("expects shift to be in [0, ")
+           << sequence << "), got " << shift;
+  const double part = op.getSmoothing().convertToDouble();
+  if (!(part >= 0 && part <= 1))
+    return op->emitOpError("expects smoothing to be in [0, 1], got ") << part;
+  return op.getClassWeights()
+             ? expectType(op, "class_weights", op.getClassWeights(), {classes},
+                          elementTypeOf(op.getScale()))
+             : success();
+}
+
 LogicalResult CrossEntropyOp::verify() {
-  if (failed(verifyLabels(*this, "logits", getLogits(), getLabels(), getShift(),
-                          getSmoothing())) ||
-      failed(expectSum(*this, "scale", getScale(), getLogits())))
+  if (failed(verifyLabels(*this, "logits", getLogits(),
+                          shapeOf(getLogits()).back())))
     return failure();
   return expectSum(*this, "loss", getLoss(), getLogits());
 }
 
 LogicalResult CrossEntropyGradOp::verify() {
-  if (failed(verifyLabels(*this, "logits", getLogits(), getLabels(), getShift(),
-                          getSmoothing())) ||
-      failed(expectSum(*this, "scale", getScale(), getLogits())) ||
+  if (failed(verifyLabels(*this, "logits", getLogits(),
+                          shapeOf(getLogits()).back())) ||
       failed(expectSum(*this, "gradient", getGradient(), getLogits())))
     return failure();
   return expectType(*this, "result", getResult(), shapeOf(getLogits()),
@@ -59,19 +64,18 @@ LogicalResult CrossEntropyGradOp::verify() {
 }
 
 template <typename Op> static LogicalResult verifyLinearCrossEntropy(Op op) {
-  if (failed(verifyLabels(op, "input", op.getInput(), op.getLabels(),
-                          op.getShift(), op.getSmoothing())) ||
-      failed(expectRank(op, "weight", op.getWeight(), 2)))
+  if (failed(expectRank(op, "weight", op.getWeight(), 2)))
     return failure();
-  const int64_t in = shapeOf(op.getInput()).back();
   const int64_t classes =
       shapeOf(op.getWeight())[op.getTransposeWeight() ? 0 : 1];
+  if (failed(verifyLabels(op, "input", op.getInput(), classes)))
+    return failure();
+  const int64_t in = shapeOf(op.getInput()).back();
   Type element = elementTypeOf(op.getInput());
   SmallVector<int64_t> weight{in, classes};
   if (op.getTransposeWeight())
     std::swap(weight[0], weight[1]);
   if (failed(expectType(op, "weight", op.getWeight(), weight, element)) ||
-      failed(expectSum(op, "scale", op.getScale(), op.getInput())) ||
       failed(expectSum(op, "loss", op.getLoss(), op.getInput())))
     return failure();
   if (failed(expectSoftcap(op, op.getSoftcap())))
@@ -113,13 +117,13 @@ LogicalResult
 CrossEntropyOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
                               ArrayRef<bool> needed,
                               SmallVectorImpl<Value> &operandGradients) {
-  if (needed[2])
-    return emitOpError("has no gradient of its scale");
-  operandGradients.assign(3, Value());
+  if (llvm::is_contained(needed.drop_front(2), true))
+    return emitOpError("has no gradient of its scale and class_weights");
+  operandGradients.assign(needed.size(), Value());
   operandGradients[0] = CrossEntropyGradOp::create(
       builder, getLoc(), getLogits().getType(), resultGradients[0], getLogits(),
-      getLabels(), getScale(), getIgnoreIndexAttr(), getShiftAttr(),
-      getSmoothingAttr());
+      getLabels(), getScale(), getClassWeights(), getIgnoreIndexAttr(),
+      getShiftAttr(), getSmoothingAttr());
   return success();
 }
 
@@ -128,9 +132,9 @@ LogicalResult LinearCrossEntropyOp::differentiate(
     SmallVectorImpl<Value> &operandGradients) {
   // The twin computes the loss too and stands where this op stood: the logits
   // are made only once.
-  if (needed.back())
-    return emitOpError("has no gradient of its scale");
   const bool hasBias = static_cast<bool>(getBias());
+  if (llvm::is_contained(needed.drop_front(hasBias ? 4 : 3), true))
+    return emitOpError("has no gradient of its scale and class_weights");
   Type none;
   OpBuilder before(*this);
   auto twin = LinearCrossEntropyGradOp::create(
@@ -138,9 +142,9 @@ LogicalResult LinearCrossEntropyOp::differentiate(
       needed[0] ? getInput().getType() : none,
       needed[1] ? getWeight().getType() : none,
       hasBias && needed[2] ? getBias().getType() : none, getInput(),
-      getWeight(), getBias(), getLabels(), getScale(), getIgnoreIndexAttr(),
-      getShiftAttr(), getTransposeWeightAttr(), getSoftcapAttr(),
-      getSmoothingAttr());
+      getWeight(), getBias(), getLabels(), getScale(), getClassWeights(),
+      getIgnoreIndexAttr(), getShiftAttr(), getTransposeWeightAttr(),
+      getSoftcapAttr(), getSmoothingAttr());
   getLoss().replaceAllUsesWith(twin.getLoss());
 
   Formula f(builder, getLoc());
@@ -230,14 +234,16 @@ LinearCrossEntropyGradOp::positionsOf(OpOperand &operand) {
 // Types of operands
 //===----------------------------------------------------------------------===//
 
-// A sum in float32 is multiplied by the scale.
+// A sum in float32 is multiplied by the scale, and what is added up in it by
+// the weights of classes.
+template <typename Op> static bool isOfSum(Op op, OpOperand &operand) {
+  return operand.getOperandNumber() >= op.getScaleMutable().getOperandNumber();
+}
 OperandType CrossEntropyOp::operandType(OpOperand &operand) {
-  return &operand == &getScaleMutable() ? OperandType::Float32
-                                        : OperandType::Any;
+  return isOfSum(*this, operand) ? OperandType::Float32 : OperandType::Any;
 }
 OperandType LinearCrossEntropyOp::operandType(OpOperand &operand) {
-  return &operand == &getScaleMutable() ? OperandType::Float32
-                                        : OperandType::Computed;
+  return isOfSum(*this, operand) ? OperandType::Float32 : OperandType::Computed;
 }
 
 //===----------------------------------------------------------------------===//
@@ -267,13 +273,17 @@ static FailureOr<Targets> findTargets(Operation *op, const HostTensor &labels,
 }
 
 /// Returns the loss of all rows times `scale`; `gradient`, if not null, becomes
-/// factor * (softmax - wanted).
-static double crossEntropy(const Floats &logits, const Targets &targets,
-                           int64_t classes, const APFloat &smoothing,
+/// factor * (mass * softmax - wanted). What is wanted of a class is the weight
+/// of its log probability, mass the sum of that over the classes.
+template <typename Op>
+static double crossEntropy(Op op, const Floats &logits, const Targets &targets,
+                           int64_t classes, const HostTensor &weights,
                            double scale, double factor, Floats *gradient) {
-  const double part = smoothing.convertToDouble();
+  const double part = op.getSmoothing().convertToDouble();
   auto wanted = [&](int64_t i, int64_t target) {
-    return (i == target ? 1 - part : 0) + part / static_cast<double>(classes);
+    return ((i == target ? 1 - part : 0) +
+            part / static_cast<double>(classes)) *
+           (weights ? weights.floatAt(i) : 1);
   };
   double loss = 0;
   if (gradient)
@@ -283,18 +293,26 @@ static double crossEntropy(const Floats &logits, const Targets &targets,
       continue;
     const double *x = &logits[row * classes];
     const double largest = *std::max_element(x, x + classes);
-    double sum = 0;
-    for (int64_t i = 0; i < classes; ++i)
+    double sum = 0, mass = weights ? 0 : 1;
+    for (int64_t i = 0; i < classes; ++i) {
       sum += std::exp(x[i] - largest);
-    loss += largest + std::log(sum);
+      mass += weights ? wanted(i, target) : 0;
+    }
+    loss += mass * (largest + std::log(sum));
     for (int64_t i = 0; i < classes; ++i)
       if (const double of = wanted(i, target); of != 0)
         loss -= of * x[i];
     for (int64_t i = 0; gradient && i < classes; ++i)
       (*gradient)[row * classes + i] =
-          factor * (std::exp(x[i] - largest) / sum - wanted(i, target));
+          factor * (mass * std::exp(x[i] - largest) / sum - wanted(i, target));
   }
   return scale * loss;
+}
+
+/// None where all classes weigh 1.
+template <typename Op>
+static HostTensor weightsOf(Op op, ArrayRef<HostTensor> operands) {
+  return op.getClassWeights() ? operands.back() : HostTensor();
 }
 
 LogicalResult CrossEntropyOp::evaluate(ArrayRef<HostTensor> operands,
@@ -304,9 +322,9 @@ LogicalResult CrossEntropyOp::evaluate(ArrayRef<HostTensor> operands,
       findTargets(*this, operands[1], classes, getIgnoreIndex(), getShift());
   if (failed(targets))
     return failure();
-  const double loss =
-      crossEntropy(operands[0].toFloats(), *targets, classes, getSmoothing(),
-                   operands[2].floatAt(int64_t(0)), 0, nullptr);
+  const double loss = crossEntropy(*this, operands[0].toFloats(), *targets,
+                                   classes, weightsOf(*this, operands),
+                                   operands[2].floatAt(int64_t(0)), 0, nullptr);
   results.push_back(HostTensor::splat(tensorType(getLoss()), loss));
   return success();
 }
@@ -321,7 +339,8 @@ CrossEntropyGradOp::evaluate(ArrayRef<HostTensor> operands,
     return failure();
   Floats gradient;
   const double scale = operands[3].floatAt(int64_t(0));
-  crossEntropy(operands[1].toFloats(), *targets, classes, getSmoothing(), scale,
+  crossEntropy(*this, operands[1].toFloats(), *targets, classes,
+               weightsOf(*this, operands), scale,
                scale * operands[0].floatAt(int64_t(0)), &gradient);
   results.push_back(
       HostTensor::floats(tensorType(getResult()), std::move(gradient)));
@@ -372,14 +391,14 @@ LinearCrossEntropyOp::evaluate(ArrayRef<HostTensor> operands,
   const PlainLinear linear(*this, operands);
   const HostTensor bias = getBias() ? operands[2] : HostTensor();
   const HostTensor &labels = operands[getBias() ? 3 : 2],
-                   &scale = operands.back();
+                   &scale = operands[getBias() ? 4 : 3];
   auto targets =
       findTargets(*this, labels, linear.classes, getIgnoreIndex(), getShift());
   if (failed(targets))
     return failure();
-  const double loss =
-      crossEntropy(linear.logits(bias), *targets, linear.classes,
-                   getSmoothing(), scale.floatAt(int64_t(0)), 0, nullptr);
+  const double loss = crossEntropy(*this, linear.logits(bias), *targets,
+                                   linear.classes, weightsOf(*this, operands),
+                                   scale.floatAt(int64_t(0)), 0, nullptr);
   results.push_back(HostTensor::splat(tensorType(getLoss()), loss));
   return success();
 }
@@ -390,15 +409,16 @@ LinearCrossEntropyGradOp::evaluate(ArrayRef<HostTensor> operands,
   const PlainLinear linear(*this, operands);
   const HostTensor bias = getBias() ? operands[2] : HostTensor();
   const HostTensor &labels = operands[getBias() ? 3 : 2];
-  const double scale = operands.back().floatAt(int64_t(0));
+  const double scale = operands[getBias() ? 4 : 3].floatAt(int64_t(0));
   auto targets =
       findTargets(*this, labels, linear.classes, getIgnoreIndex(), getShift());
   if (failed(targets))
     return failure();
   const Floats logits = linear.logits(bias);
   Floats dLogits;
-  const double loss = crossEntropy(logits, *targets, linear.classes,
-                                   getSmoothing(), scale, scale, &dLogits);
+  const double loss =
+      crossEntropy(*this, logits, *targets, linear.classes,
+                   weightsOf(*this, operands), scale, scale, &dLogits);
   const int64_t rows = linear.rows, in = linear.in, classes = linear.classes;
   Floats dInput(rows * in, 0), dWeight(in * classes, 0), dBias(classes, 0);
   for (int64_t row = 0; row < rows; ++row)

@@ -9,10 +9,11 @@ def NN_CrossEntropyOp : NN_ComputeOp<"cross_entropy",
     [NN_IsLoss, NN_HasGradient, NN_HasLibraryCall, NN_ReadsPositions, NN_HasOperandTypes]> {
   let summary = "scale * sum over valid rows of (log_sum_exp(logits) - logits[label])";
   let description = [{
-    torch.nn.functional.cross_entropy, ONNX SoftmaxCrossEntropyLoss without class weights. With a
-    `smoothing` s in [0, 1] a row's loss is log_sum_exp(logits) - (1 - s) logits[label] - s mean
-    (logits), torch's label_smoothing (arXiv:1512.00567, section 7). logits
-    [..., V] of a float type, labels [...] of i32 or i64; scale and loss have no dims and the
+    torch.nn.functional.cross_entropy, ONNX SoftmaxCrossEntropyLoss. With a `smoothing` s in [0, 1]
+    a row's loss is log_sum_exp(logits) - (1 - s) logits[label] - s mean(logits), torch's
+    label_smoothing (arXiv:1512.00567, section 7). With class_weights w [V] of scale's type, p =
+    log_softmax(logits), it is -(1 - s) w[label] p[label] - s / V sum(w p), as torch has them both.
+    logits [..., V] of a float type, labels [...] of i32 or i64; scale and loss have no dims and the
     logits' type, or float32 where that has 16 bits. Rows whose label is `ignore_index` do not
     count. With `shift` = s, the logits at position i of the last label dim are compared with the
     label at i + s; the last s positions do not count. s lies in [0, size of that dim). All else is
@@ -25,10 +26,11 @@ def NN_CrossEntropyOp : NN_ComputeOp<"cross_entropy",
     ```
   }];
   let arguments = (ins NN_Float:$logits, NN_Int:$labels, NN_ScalarFloat:$scale,
-    I64Attr:$ignore_index, I64Attr:$shift, DefaultValuedAttr<F64Attr, "0.0">:$smoothing);
+    Optional<NN_Float>:$class_weights, I64Attr:$ignore_index, I64Attr:$shift,
+    DefaultValuedAttr<F64Attr, "0.0">:$smoothing);
   let results = (outs NN_ScalarFloat:$loss);
-  let assemblyFormat =
-    "$logits `,` $labels `,` $scale attr-dict `:` functional-type(operands, $loss)";
+  let assemblyFormat = [{$logits `,` $labels `,` $scale (`class_weights` $class_weights^)? attr-dict
+    `:` functional-type(operands, $loss)}];
   let hasVerifier = 1;
 }
 def NN_CrossEntropyGradOp : NN_ComputeOp<"cross_entropy_grad",
@@ -36,8 +38,10 @@ def NN_CrossEntropyGradOp : NN_ComputeOp<"cross_entropy_grad",
   let summary = "gradient of the logits: scale * gradient * (softmax(logits) - (1 - s) "
     "one_hot(label) - s / V) for valid rows, else 0";
   let description = [{
-    Logits, labels, scale and attributes are those of `nn.cross_entropy`; `gradient`, of the loss,
-    has no dims and scale's type, the result the logits' type. All else is refused.
+    Logits, labels, scale, class_weights and attributes are those of `nn.cross_entropy`, by whose
+    class_weights this gradient, too, is multiplied: that of a row is scale * gradient * ((1 - s)
+    w[label] (p - one_hot(label)) + s / V (sum(w) p - w)), p = softmax(logits). `gradient`, of the
+    loss, has no dims and scale's type, the result the logits' type. All else is refused.
 
     ```mlir
     %dlogits = nn.cross_entropy_grad %dloss, %logits, %labels, %scale
@@ -47,23 +51,24 @@ def NN_CrossEntropyGradOp : NN_ComputeOp<"cross_entropy_grad",
     ```
   }];
   let arguments = (ins NN_ScalarFloat:$gradient, NN_Float:$logits, NN_Int:$labels,
-    NN_ScalarFloat:$scale, I64Attr:$ignore_index, I64Attr:$shift,
-    DefaultValuedAttr<F64Attr, "0.0">:$smoothing);
+    NN_ScalarFloat:$scale, Optional<NN_Float>:$class_weights, I64Attr:$ignore_index,
+    I64Attr:$shift, DefaultValuedAttr<F64Attr, "0.0">:$smoothing);
   let results = (outs NN_Float:$result);
-  let assemblyFormat = [{$gradient `,` $logits `,` $labels `,` $scale attr-dict `:`
-    functional-type(operands, $result)}];
+  let assemblyFormat = [{$gradient `,` $logits `,` $labels `,` $scale
+    (`class_weights` $class_weights^)? attr-dict `:` functional-type(operands, $result)}];
   let hasVerifier = 1;
 }
 def NN_LinearCrossEntropyOp : NN_ComputeOp<"linear_cross_entropy",
-    [NN_IsLoss, NN_HasGradient, NN_HasLibraryCall, NN_ReadsPositions, NN_HasOperandTypes]> {
+    [AttrSizedOperandSegments, NN_IsLoss, NN_HasGradient, NN_HasLibraryCall, NN_ReadsPositions,
+     NN_HasOperandTypes]> {
   let summary = "cross entropy of linear(input, weight), chunked over rows: the logits never exist "
     "for the whole batch";
   let description = [{
     input [..., in], weight [in, V] ([V, in] with `transpose_weight`) and bias [V] have one float
-    type, labels [...] are i32 or i64; scale, loss, `ignore_index`, `shift` and `smoothing` are
-    those of `nn.cross_entropy`. With a `softcap` c (not 0) a logit x is c tanh(x / c), as Gemma 2
-    has it (arXiv:2408.00118). All else is refused. The logits and their gradient are not rounded to
-    16 bits. The gradients are those of `nn.linear_cross_entropy_grad`.
+    type, labels [...] are i32 or i64; scale, loss, class_weights, `ignore_index`, `shift` and
+    `smoothing` are those of `nn.cross_entropy`. With a `softcap` c (not 0) a logit x is c tanh(x /
+    c), as Gemma 2 has it (arXiv:2408.00118). All else is refused. The logits and their gradient are
+    not rounded to 16 bits. The gradients are those of `nn.linear_cross_entropy_grad`.
 
     ```mlir
     %loss = nn.linear_cross_entropy %x, %w labels %labels, %scale
@@ -72,15 +77,17 @@ def NN_LinearCrossEntropyOp : NN_ComputeOp<"linear_cross_entropy",
     ```
   }];
   let arguments = (ins NN_Float:$input, NN_Float:$weight, Optional<NN_Float>:$bias, NN_Int:$labels,
-    NN_ScalarFloat:$scale, I64Attr:$ignore_index, I64Attr:$shift, UnitAttr:$transpose_weight,
-    DefaultValuedAttr<F64Attr, "0.0">:$softcap, DefaultValuedAttr<F64Attr, "0.0">:$smoothing);
+    NN_ScalarFloat:$scale, Optional<NN_Float>:$class_weights, I64Attr:$ignore_index,
+    I64Attr:$shift, UnitAttr:$transpose_weight, DefaultValuedAttr<F64Attr, "0.0">:$softcap,
+    DefaultValuedAttr<F64Attr, "0.0">:$smoothing);
   let results = (outs NN_ScalarFloat:$loss);
-  let assemblyFormat = [{$input `,` $weight (`bias` $bias^)? `labels` $labels `,` $scale attr-dict
-    `:` functional-type(operands, $loss)}];
+  let assemblyFormat = [{$input `,` $weight (`bias` $bias^)? `labels` $labels `,` $scale
+    (`class_weights` $class_weights^)? attr-dict `:` functional-type(operands, $loss)}];
   let hasVerifier = 1;
 }
 def NN_LinearCrossEntropyGradOp : NN_ComputeOp<"linear_cross_entropy_grad",
-    [AttrSizedResultSegments, NN_WideResult, NN_HasLibraryCall, NN_ReadsPositions]> {
+    [AttrSizedOperandSegments, AttrSizedResultSegments, NN_WideResult, NN_HasLibraryCall,
+     NN_ReadsPositions]> {
   let summary =
     "the loss and the gradients of input, weight and bias in the same pass over the rows";
   let description = [{
@@ -99,12 +106,13 @@ def NN_LinearCrossEntropyGradOp : NN_ComputeOp<"linear_cross_entropy_grad",
     ```
   }];
   let arguments = (ins NN_Float:$input, NN_Float:$weight, Optional<NN_Float>:$bias, NN_Int:$labels,
-    NN_ScalarFloat:$scale, I64Attr:$ignore_index, I64Attr:$shift, UnitAttr:$transpose_weight,
-    DefaultValuedAttr<F64Attr, "0.0">:$softcap, DefaultValuedAttr<F64Attr, "0.0">:$smoothing);
+    NN_ScalarFloat:$scale, Optional<NN_Float>:$class_weights, I64Attr:$ignore_index,
+    I64Attr:$shift, UnitAttr:$transpose_weight, DefaultValuedAttr<F64Attr, "0.0">:$softcap,
+    DefaultValuedAttr<F64Attr, "0.0">:$smoothing);
   let results = (outs NN_ScalarFloat:$loss, Optional<NN_Float>:$input_gradient,
     Optional<NN_Float>:$weight_gradient, Optional<NN_Float>:$bias_gradient);
-  let assemblyFormat = [{$input `,` $weight (`bias` $bias^)? `labels` $labels `,` $scale attr-dict
-    `:` functional-type(operands, results)}];
+  let assemblyFormat = [{$input `,` $weight (`bias` $bias^)? `labels` $labels `,` $scale
+    (`class_weights` $class_weights^)? attr-dict `:` functional-type(operands, results)}];
   let hasVerifier = 1;
 }
 

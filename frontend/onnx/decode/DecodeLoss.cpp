@@ -99,12 +99,41 @@ Type lossType(Emitter &emit, const Operand &scores) {
              : scores.elementType();
 }
 
+/// The weights of the classes in the type that losses are computed in; none
+/// where all are 1.
+FailureOr<Operand> classWeights(NodeContext &context, const LossNode &loss) {
+  if (!context.has(2))
+    return Operand();
+  if (context.input(2).shape() !=
+          ArrayRef<int64_t>{loss.scores.shape().back()} ||
+      context.input(2).elementType() != loss.scores.elementType())
+    return context.error(
+        "expects one weight of the scores' type for each class");
+  return context.emit.cast(context.input(2),
+                           lossType(context.emit, loss.scores));
+}
+
 /// One where the label counts.
 Operand validLabels(Emitter &emit, const LossNode &loss) {
   if (!loss.ignoreIndex)
     return emit.splat(loss.labels.shape(), emit.attributes().getI1Type(), 1);
   return emit.compare(nn::CompareKind::ne, loss.labels,
                       constantLike(emit, loss.labels, *loss.ignoreIndex));
+}
+
+/// What the labels weigh, those that do not count nothing. `safe`: the labels,
+/// another one in place of these.
+Operand weightsOfLabels(Emitter &emit, const Operand &valid,
+                        const Operand &safe, const Operand &perClass) {
+  Operand weight = emit.cast(valid, perClass.elementType());
+  Operand ofClass = emit.emit<nn::GatherOp>(
+      emit.typeOf(safe.shape(), perClass.elementType()), {perClass, safe},
+      {emit.named("axis", int64_t(0))});
+  return emit.binary<nn::MulOp>(weight, ofClass);
+}
+
+Operand safeLabels(Emitter &emit, const LossNode &loss, const Operand &valid) {
+  return emit.select(valid, loss.labels, constantLike(emit, loss.labels, 0));
 }
 
 /// (1 - s) losses + s mean(-w log p) over all classes, where the label counts:
@@ -136,32 +165,23 @@ LogicalResult likelihoodLoss(NodeContext &context, const LossNode &loss,
   const Type element = lossType(emit, logProbabilities);
   logProbabilities = emit.cast(logProbabilities, element);
   Operand valid = validLabels(emit, loss);
-  Operand safe =
-      emit.select(valid, loss.labels, constantLike(emit, loss.labels, 0));
+  Operand safe = safeLabels(emit, loss, valid);
   Shape tuples(safe.shape());
   tuples.push_back(1);
   Operand picked =
       emit.emit<nn::GatherNdOp>(emit.typeOf(safe.shape(), element),
                                 {logProbabilities, emit.reshape(safe, tuples)},
                                 {emit.named("batch_dims", safe.rank())});
-  Operand weight = emit.cast(valid, element), perClass;
-  if (context.has(2)) {
-    if (context.input(2).shape() !=
-            ArrayRef<int64_t>{logProbabilities.shape().back()} ||
-        context.input(2).elementType() != stored)
-      return context.error(
-          "expects one weight of the scores' type for each class");
-    perClass = emit.cast(context.input(2), element);
-    Operand ofClass = emit.emit<nn::GatherOp>(
-        emit.typeOf(safe.shape(), element), {perClass, safe},
-        {emit.named("axis", int64_t(0))});
-    weight = emit.binary<nn::MulOp>(weight, ofClass);
-  }
+  FailureOr<Operand> perClass = classWeights(context, loss);
+  if (failed(perClass))
+    return failure();
+  Operand weight = *perClass ? weightsOfLabels(emit, valid, safe, *perClass)
+                             : emit.cast(valid, element);
   Emitter::OneRounding one(emit);
   Operand losses = emit.unary<nn::NegOp>(picked);
   Operand result = emit.binary<nn::MulOp>(losses, weight);
   if (loss.smoothing > 0)
-    result = smoothed(emit, loss, logProbabilities, perClass,
+    result = smoothed(emit, loss, logProbabilities, *perClass,
                       emit.cast(valid, element), result);
   // Weights of 1 fold away, and so does a sum of one loss.
   if (loss.reduction == "sum")
@@ -256,16 +276,29 @@ LogicalResult softmaxCrossEntropyLoss(NodeContext &context) {
     context.set(1, emit.transpose(emit.unary<nn::LogSoftmaxOp>(loss->scores),
                                   permutation));
   }
-  if (context.has(2) || loss->reduction == "none")
+  FailureOr<Operand> perClass = classWeights(context, *loss);
+  if (failed(perClass))
+    return failure();
+  // Weights that only the run knows cannot say what it divides by.
+  if ((*perClass && !perClass->isConstant()) || loss->reduction == "none")
     return likelihoodLoss(context, *loss,
                           emit.unary<nn::LogSoftmaxOp>(loss->scores));
   Operand scale = emit.scalar(element, 1);
   // Not evaluated here, where 1 / 12 would be a float32 in float64 too.
-  if (loss->reduction == "mean")
-    scale = emit.unary<nn::ReciprocalOp>(emit.materialize(
-        total(emit, emit.cast(validLabels(emit, *loss), element))));
+  if (loss->reduction == "mean") {
+    Operand valid = validLabels(emit, *loss);
+    Operand weights =
+        *perClass ? weightsOfLabels(emit, valid, safeLabels(emit, *loss, valid),
+                                    *perClass)
+                  : emit.cast(valid, element);
+    scale =
+        emit.unary<nn::ReciprocalOp>(emit.materialize(total(emit, weights)));
+  }
+  SmallVector<Operand> operands = {loss->scores, loss->labels, scale};
+  if (*perClass)
+    operands.push_back(*perClass);
   Operand result = emit.emit<nn::CrossEntropyOp>(
-      emit.typeOf({}, element), {loss->scores, loss->labels, scale},
+      emit.typeOf({}, element), operands,
       {emit.named("ignore_index", loss->ignoreIndex.value_or(-100)),
        emit.named("shift", int64_t(0)),
        emit.attributes().getNamedAttr(

@@ -5,7 +5,8 @@
 namespace shardc::runtime::cpu {
 
 static Labels labelsOf(const entry::Labels &labels) {
-  return {labels.labels, labels.ignoreIndex, labels.shift, labels.smoothing};
+  return {labels.labels, labels.ignoreIndex, labels.shift, labels.smoothing,
+          labels.classWeights};
 }
 
 Task bind(CpuDevice &device, const entry::CrossEntropy &entry) {

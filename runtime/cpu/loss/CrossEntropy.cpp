@@ -22,7 +22,7 @@ static void lossOnly(const Tensor &logits, const Labels &labels,
       const S *of = logits.as<S>() + row * rows.stride;
       int64_t label = targets.of(row);
       rowLosses[row] =
-          lossOfRow<S>(of, classes, {label, labels.smoothing}, 0, nullptr);
+          lossOfRow<S>(of, classes, {labels, label, classes}, 0, nullptr);
       if (correct && isTop(of, classes, label))
         ++tops;
     }
@@ -45,7 +45,7 @@ static void gradientOnly(const Tensor &logits, const Labels &labels,
   pool.forRanges(rows.rows, 1, [&](int64_t begin, int64_t end, int) {
     for (int64_t row = begin; row < end; ++row)
       lossOfRow<S>(logits.as<S>() + row * rows.stride, classes,
-                   {targets.of(row), labels.smoothing}, factor,
+                   {labels, targets.of(row), classes}, factor,
                    logitsGradient.as<S>() + row * out.stride);
   });
   targets.check();

@@ -25,9 +25,11 @@ struct Labels {
   int64_t ignoreIndex = -100;
   int64_t shift = 0;
   double smoothing = 0; // how much of a label is of all classes alike
+  Tensor classWeights;  // [classes] of the computed type, contiguous; optional
 };
 
-/// Computes loss = scale * sum over rows, for logits [..., classes] that are
+/// Computes loss = scale * sum over rows (the formula with class weights:
+/// Loss.td), for logits [..., classes] that are
 /// foldable into rows. `workspace` has a double per row. `correct`, a double
 /// where it is there, becomes the number of rows whose largest logit is the
 /// label's.
@@ -45,8 +47,8 @@ void crossEntropyGrad(const Tensor &logits, const Labels &labels,
 /// The operands are input [..., in], foldable into rows; weight [in, classes],
 /// or [classes, in] when transposeWeight, with a contiguous last dim; and bias
 /// [classes], which is optional. Without any gradient only the loss is
-/// computed, and where it is asked for `correct`. Inputs of 16 bits have gradients of their own type; those of
-/// weight and bias may be float32 besides.
+/// computed, and where it is asked for `correct`. Inputs of 16 bits have
+/// gradients of their own type; those of weight and bias may be float32 besides.
 struct LinearCrossEntropy {
   Tensor input, weight, bias;
   Labels labels;

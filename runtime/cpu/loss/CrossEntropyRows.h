@@ -50,84 +50,134 @@ private:
   FirstWrong wrong;
 };
 
-/// The probabilities that a row's label asks for: all of `smoothing` shared by
-/// the classes, the rest the label's.
-struct Wanted {
-  int64_t label;
-  double smoothing;
+/// The sum of value(i) for the i below `count`, in float64 and in one order.
+template <typename ValueAt>
+double orderedSum(int64_t count, const ValueAt &value) {
+  constexpr int64_t width = 8;
+  double sums[width] = {}, sum = 0;
+  for (int64_t begin = 0; begin < count; begin += width)
+    for (int64_t lane = 0; lane < std::min(width, count - begin); ++lane)
+      sums[lane] += value(begin + lane);
+  for (double part : sums)
+    sum += part;
+  return sum;
+}
 
-  /// Their mean of the logits, in float64 and in one order.
-  template <typename S>
-  double expected(const S *logits, int64_t classes) const {
+/// What a row's label asks of the log probabilities: of `smoothing` as much of
+/// each class, the rest of the label's; each times its class's weight. T is the
+/// type that is computed in.
+template <typename T> class Wanted {
+public:
+  Wanted(const Labels &labels, int64_t label, int64_t classes)
+      : label(label), smoothing(labels.smoothing), classes(classes),
+        weights(labels.classWeights ? labels.classWeights.as<T>() : nullptr) {
+    if (!weights || label == noLabel)
+      return;
+    ownPart = (1 - smoothing) * double(weights[label]);
+    mass = ownPart;
+    if (smoothing != 0)
+      mass += smoothing / double(classes) * orderedSum(classes, [&](int64_t i) {
+                return double(weights[i]);
+              });
+  }
+
+  /// The sum of their products with the logits.
+  template <typename S> double expected(const S *logits) const {
     double own = widened(logits[label]);
     if (smoothing == 0)
-      return own;
-    constexpr int64_t width = 8;
-    double sums[width] = {}, sum = 0;
-    for (int64_t begin = 0; begin < classes; begin += width)
-      for (int64_t lane = 0; lane < std::min(width, classes - begin); ++lane)
-        sums[lane] += widened(logits[begin + lane]);
-    for (double part : sums)
-      sum += part;
-    return (1 - smoothing) * own + smoothing * (sum / double(classes));
+      return ownPart * own;
+    double sum = orderedSum(classes, [&](int64_t i) {
+      return (weights ? double(weights[i]) : 1) * double(widened(logits[i]));
+    });
+    return ownPart * own + smoothing * (sum / double(classes));
   }
-  /// What a gradient subtracts at the label, and of every class.
-  template <typename T> T own(T factor) const {
-    return T(double(factor) * (1 - smoothing));
-  }
-  template <typename T> T uniform(T factor, int64_t classes) const {
+  /// What a gradient subtracts at the label, and of each class.
+  T own(T factor) const { return T(double(factor) * ownPart); }
+  T ofEach(T factor) const {
     return T(double(factor) * smoothing / double(classes));
   }
+  /// Whether the classes' parts are not all ofEach().
+  bool differs() const { return weights && smoothing != 0; }
+  T of(int64_t i, T factor) const {
+    return ofEach(factor) * (weights ? weights[i] : T(1));
+  }
+
+  int64_t label;
+  /// The sum over the classes: what log_sum_exp and softmax are multiplied by.
+  double mass = 1;
+
+private:
+  double smoothing, ownPart = 1 - smoothing;
+  int64_t classes;
+  const T *weights;
 };
 
 /// As lossOfRow, of logits that a softcap has left: `logits` become the gradient
 /// of what they were before.
 template <typename T>
-double lossOfCappedRow(T *logits, int64_t classes, const Wanted &wanted,
+double lossOfCappedRow(T *logits, int64_t classes, const Wanted<T> &wanted,
                        T factor, T softcap) {
   const simd::Simd<T> &loops = simd::loops<T>();
   double sum, logSumExp = loops.logSumExp(logits, nullptr, &sum, classes),
-              expected = wanted.expected(logits, classes);
+              expected = wanted.expected(logits);
   T &atLabel = logits[wanted.label], part = atLabel / softcap;
-  loops.softcapGradientRow(logits, softcap, T(logSumExp - std::log(sum)),
-                           T(factor / sum), wanted.uniform(factor, classes),
-                           classes);
+  const T largest = T(logSumExp - std::log(sum)),
+          scale = T(factor * wanted.mass / sum);
+  if (wanted.differs())
+    for (int64_t i = 0; i < classes; ++i) {
+      T bounded = logits[i] / softcap;
+      logits[i] =
+          (std::exp(logits[i] - largest) * scale - wanted.of(i, factor)) *
+          (1 - bounded * bounded);
+    }
+  else
+    loops.softcapGradientRow(logits, softcap, largest, scale,
+                             wanted.ofEach(factor), classes);
   atLabel -= wanted.own(factor) * (1 - part * part);
-  return logSumExp - expected;
+  return wanted.mass * logSumExp - expected;
 }
 
-/// Computes a row's loss. `gradient` becomes factor * (softmax - wanted); it
-/// may be null (there is none) or `logits`.
+/// Computes a row's loss. `gradient` becomes factor * (mass * softmax - wanted);
+/// it may be null (there is none) or `logits`.
 template <typename S>
-double lossOfRow(const S *logits, int64_t classes, const Wanted &wanted,
-                 ComputeOf<S> factor, S *gradient) {
+double lossOfRow(const S *logits, int64_t classes,
+                 const Wanted<ComputeOf<S>> &wanted, ComputeOf<S> factor,
+                 S *gradient) {
+  using T = ComputeOf<S>;
   const int64_t label = wanted.label;
   if (label == noLabel) {
     if (gradient)
       std::fill_n(gradient, classes, S());
     return 0;
   }
-  const double expected = wanted.expected(logits, classes);
-  const ComputeOf<S> own = wanted.own(factor),
-                     uniform = wanted.uniform(factor, classes);
+  const double expected = wanted.expected(logits);
+  const T own = wanted.own(factor), ofEach = wanted.ofEach(factor),
+          ofSoftmax = T(factor * wanted.mass);
   if constexpr (isHalfType<S>) {
     const simd::HalfSimd<S> &loops = simd::halfLoops<S>();
     simd::LogitsSum row = loops.logitsSum(logits, classes);
-    if (gradient)
-      loops.crossEntropyGradient(logits, gradient, row, factor, own, uniform,
+    if (gradient && wanted.differs())
+      for (int64_t i = 0; i < classes; ++i) {
+        const T softmax =
+            std::exp(widened(logits[i]) - T(row.maximum)) / T(row.sum);
+        gradient[i] = rounded<S>(ofSoftmax * softmax - wanted.of(i, factor) -
+                                 (i == label ? own : T(0)));
+      }
+    else if (gradient)
+      loops.crossEntropyGradient(logits, gradient, row, ofSoftmax, own, ofEach,
                                  label, classes);
-    return double(row.maximum) + std::log(row.sum) - expected;
+    return wanted.mass * (double(row.maximum) + std::log(row.sum)) - expected;
   } else {
     const simd::Simd<S> &loops = simd::loops<S>();
     double sum, logSumExp = loops.logSumExp(logits, gradient, &sum, classes);
     if (gradient) {
-      loops.scale(gradient, S(factor / sum), classes);
-      if (uniform != 0)
+      loops.scale(gradient, S(ofSoftmax / sum), classes);
+      if (ofEach != 0)
         for (int64_t i = 0; i < classes; ++i)
-          gradient[i] -= uniform;
+          gradient[i] -= wanted.of(i, factor);
       gradient[label] -= own;
     }
-    return logSumExp - expected;
+    return wanted.mass * logSumExp - expected;
   }
 }
 

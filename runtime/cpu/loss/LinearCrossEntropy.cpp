@@ -185,7 +185,7 @@ void Chunks<S>::computeLosses(int64_t first, int64_t rows) {
     for (int64_t row = begin; row < end; ++row) {
       T *of = logits + row * classes;
       const int64_t label = targets.of(first + row);
-      const Wanted wanted{label, a.labels.smoothing};
+      const Wanted<T> wanted(a.labels, label, classes);
       if (a.softcap != 0)
         simd::loops<T>().softcapRow(of, nullptr, T(a.softcap), classes);
       if (a.correct && isTop(of, classes, label))

@@ -31,6 +31,7 @@ LabelsParameters labelsOf(CudaDevice &device, const entry::Labels &labels,
   of.length = tensor.shape.empty() ? 1 : tensor.shape.back();
   of.ignoreIndex = labels.ignoreIndex, of.shift = labels.shift;
   of.smoothing = labels.smoothing;
+  of.weights = addressOf(labels.classWeights);
   of.classes = classes;
   for (size_t dim = 0; dim < tensor.shape.size(); ++dim) {
     int64_t size = tensor.shape[dim], stride = tensor.strides[dim];

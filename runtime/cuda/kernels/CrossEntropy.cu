@@ -92,18 +92,30 @@ SHARDC_DEVICE bool beats(C logit, Count i, C own, Count label) {
   return i < label ? !(logit < own) : i > label && !(logit <= own);
 }
 
-/// What a gradient subtracts: of every class, and at the label.
+/// What a class weighs.
+template <typename C>
+SHARDC_DEVICE C weightOf(const LabelsParameters &of, Count i) {
+  return of.weights ? at<const C>(of.weights)[i] : 1;
+}
+
+/// What a gradient subtracts: of each class, and at the label.
 template <typename C> struct WantedGradient {
+  const LabelsParameters &labels;
   Count label;
   C own, uniform;
 
   SHARDC_DEVICE WantedGradient(const LabelsParameters &of, Count label,
                                C factor)
-      : label(label), own(C(double(factor) * (1 - of.smoothing))),
+      : labels(of), label(label),
+        own(C(double(factor) *
+              ((1 - of.smoothing) * double(weightOf<C>(of, label))))),
         uniform(C(double(factor) * of.smoothing / double(of.classes))) {}
 
   SHARDC_DEVICE C of(Count i) const {
-    return i == label ? own + uniform : uniform;
+    C ofClass = labels.weights && uniform != 0
+                    ? uniform * weightOf<C>(labels, i)
+                    : uniform;
+    return i == label ? own + ofClass : ofClass;
   }
 };
 
@@ -160,15 +172,20 @@ SHARDC_INLINE void crossEntropyRow(const CrossEntropyParameters &with,
   // Read before other threads write the gradient to its place.
   C own = row.one(label);
   ExponentialSum<C> sum;
-  double plain = 0; // the sum of the logits, where labels are smoothed
+  // Where labels are smoothed: the sum of the logits by their weights, and that
+  // of the weights.
+  double plain = 0, weights = 0;
   const bool isSmoothed = with.labels.smoothing != 0;
   bool isBeaten = !(own == own);
   for (Count pack = thread; pack < row.packs; pack += threads) {
     C values[size];
     row.read(pack, values);
     sum.add(values);
-    for (int i = 0; isSmoothed && i < size; ++i)
-      plain += double(values[i]);
+    for (int i = 0; isSmoothed && i < size; ++i) {
+      double weight = double(weightOf<C>(with.labels, pack * size + i));
+      plain += weight * double(values[i]);
+      weights += weight;
+    }
     if (with.correct)
       for (int i = 0; i < size; ++i)
         isBeaten |= beats(values[i], pack * size + i, own, label);
@@ -176,7 +193,11 @@ SHARDC_INLINE void crossEntropyRow(const CrossEntropyParameters &with,
   for (Count i = row.packs * size + thread; i < classes; i += threads) {
     C value[] = {row.one(i)};
     sum.add(value);
-    plain += isSmoothed ? double(value[0]) : 0;
+    if (isSmoothed) {
+      double weight = double(weightOf<C>(with.labels, i));
+      plain += weight * double(value[0]);
+      weights += weight;
+    }
     isBeaten |= beats(value[0], i, own, label);
   }
   ExponentialSum<C> all;
@@ -190,14 +211,19 @@ SHARDC_INLINE void crossEntropyRow(const CrossEntropyParameters &with,
     if (thread == 0 && beaten == 0)
       atomicAdd(at<long long>(with.correct), 1);
   }
-  double expected = double(own);
+  // What is wanted of the label, of all classes, and by it of the logits.
+  const double ofEach = with.labels.smoothing / double(classes),
+               ofLabel = (1 - with.labels.smoothing) *
+                         double(weightOf<C>(with.labels, label));
+  double mass = with.labels.weights ? ofLabel : 1,
+         expected = ofLabel * double(own);
   if (isSmoothed)
-    expected +=
-        with.labels.smoothing *
-        (overBlock(plain, 0.0, sums, plus) / double(classes) - expected);
+    expected += ofEach * overBlock(plain, 0.0, sums, plus);
+  if (isSmoothed && with.labels.weights)
+    mass += ofEach * overBlock(weights, 0.0, sums, plus);
   if (with.losses && thread == 0)
     at<double>(with.losses)[with.firstRow + number] =
-        double(shift) + logarithm(total) - expected;
+        mass * (double(shift) + logarithm(total)) - expected;
   if (!gradient)
     return;
   C factor = *at<const C>(with.scale);
@@ -205,7 +231,7 @@ SHARDC_INLINE void crossEntropyRow(const CrossEntropyParameters &with,
     factor *= *at<const C>(with.outer);
   writeGradient(row, at<T>(gradient),
                 WantedGradient<C>(with.labels, label, factor), shift,
-                C(factor / total));
+                C(factor * mass / total));
 }
 
 template <typename T>

@@ -29,6 +29,7 @@ struct LabelsParameters {
   Count sizes[mostDims], strides[mostDims];
   Count length, ignoreIndex, shift, classes;
   double smoothing; // how much of a label is of all classes alike
+  Address weights;  // of the classes, of the computed type; 0: 1 each
   /// Of a word that becomes the least faultOf(position, label) of the labels
   /// that are neither ignoreIndex nor in [0, classes).
   Address fault;
@@ -42,7 +43,8 @@ struct CrossEntropyParameters {
   Count rows, stride, firstRow; // row i has the label of row firstRow + i
   LabelsParameters labels;
   /// Float64 by row: log(sum(exp(logits))) - (1 - smoothing) * logits[label] -
-  /// smoothing * mean(logits), 0 where there is no label.
+  /// smoothing * mean(logits), 0 where there is no label. With weights:
+  /// frontend/nn/ops/Loss.td.
   Address losses;
   /// Int64: is increased by the number of rows whose largest logit, of equal
   /// ones the first, is the label's.

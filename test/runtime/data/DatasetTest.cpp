@@ -139,9 +139,24 @@ TEST_F(DatasetTest, CopiesAndConvertsABatch) {
   chosen = {0, 1};
   dataset.load(2, chosen, reinterpret_cast<std::byte *>(labels));
   // The first label of each sample is compared with nothing.
-  EXPECT_EQ(countValidLabels(plan.loss(), plan.inputs(2).tensor(),
-                             reinterpret_cast<std::byte *>(labels)),
-            3);
+  const auto *values = reinterpret_cast<std::byte *>(labels);
+  CountedLabels counted =
+      countLabels(plan.loss(), plan.inputs(2).tensor(), values);
+  EXPECT_EQ(counted.count, 3);
+  EXPECT_EQ(counted.weight, 3);
+}
+
+TEST_F(DatasetTest, LabelsWeighWhatTheirClassesDo) {
+  plan::Tensor labels = plan.inputs(2).tensor();
+  const std::vector<int64_t> values{9, 0, 2, 9, -100, 1};
+  ASSERT_EQ(labels.shape(1), 3);
+  for (double weight : {0.25, 2.0, 8.0})
+    plan.mutable_loss()->add_class_weights(weight);
+  // The first of each sample is compared with nothing.
+  CountedLabels counted = countLabels(
+      plan.loss(), labels, reinterpret_cast<const std::byte *>(values.data()));
+  EXPECT_EQ(counted.count, 3);
+  EXPECT_EQ(counted.weight, 0.25 + 8 + 2);
 }
 
 TEST_F(DatasetTest, BooleansAreIntegersAndNoFloats) {

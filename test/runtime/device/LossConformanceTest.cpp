@@ -13,6 +13,12 @@ struct Case {
   bool spaced = false;
   double scale = 1; // of the logits
   double smoothing = 0;
+  bool isWeighted = false;
+
+  /// Of a class; the first weighs nothing.
+  double weight(int64_t c) const {
+    return isWeighted ? 0.25 * double(c % 7) : 1;
+  }
 };
 const Case cases[] = {{{}, 3},
                       {{1}, 1},
@@ -26,7 +32,9 @@ const Case cases[] = {{{}, 3},
                       {{6}, 20, 0, -100, false, 3000},
                       {{3, 5}, 33, 1, -100, false, 1, 0.1},
                       {{40}, 300, 0, -100, true, 1, 0.4},
-                      {{4}, 1030, 0, 7, false, 30, 1}};
+                      {{4}, 1030, 0, 7, false, 30, 1},
+                      {{3, 5}, 33, 1, -100, false, 1, 0, true},
+                      {{40}, 300, 0, -100, true, 1, 0.4, true}};
 
 std::vector<int64_t> logitsShape(const Case &of) {
   std::vector<int64_t> shape = of.rows;
@@ -39,6 +47,18 @@ Numbers labelsOf(const Case &of, plan::DType dtype) {
   for (int64_t i = 1; i < labels.elements(); i += 4)
     labels[i] = double(of.ignoreIndex);
   return labels;
+}
+entry::Labels put(Bench &bench, const Case &of, const Numbers &labels,
+                  plan::DType dtype) {
+  entry::Labels result{
+      bench.put(labels), of.ignoreIndex, of.shift, of.smoothing, {}};
+  if (!of.isWeighted)
+    return result;
+  Numbers weights(sumType(dtype), {of.classes});
+  for (int64_t c = 0; c < of.classes; ++c)
+    weights[c] = of.weight(c);
+  result.classWeights = bench.put(weights);
+  return result;
 }
 /// What row `row` is compared with, -1 for nothing.
 int64_t labelAt(const Case &of, const Numbers &labels, int64_t row) {
@@ -53,20 +73,29 @@ int64_t labelAt(const Case &of, const Numbers &labels, int64_t row) {
 struct Row {
   const double *logits;
   int64_t classes;
-  double error, u, smoothing;
+  double error, u;
+  const Case &of;
   double maximum, sum = 0;
 
   Row(const double *logits, int64_t classes, double error, double u,
-      double smoothing)
-      : logits(logits), classes(classes), error(error), u(u),
-        smoothing(smoothing),
+      const Case &of)
+      : logits(logits), classes(classes), error(error), u(u), of(of),
         maximum(*std::max_element(logits, logits + classes)) {
     for (int64_t c = 0; c < classes; ++c)
       sum += std::exp(logits[c] - maximum);
   }
   /// Of what a row with this label should be, the part of class c.
   double wanted(int64_t c, int64_t label) const {
-    return (c == label ? 1 - smoothing : 0) + smoothing / double(classes);
+    return ((c == label ? 1 - of.smoothing : 0) +
+            of.smoothing / double(classes)) *
+           of.weight(c);
+  }
+  /// Of all classes.
+  double mass(int64_t label) const {
+    double sum = 0;
+    for (int64_t c = 0; c < classes; ++c)
+      sum += wanted(c, label);
+    return of.isWeighted ? sum : 1;
   }
   void addLoss(Expected &loss, int64_t label, double factor) const {
     double logSumExp = maximum + std::log(sum);
@@ -74,18 +103,22 @@ struct Row {
     for (int64_t c = 0; c < classes; ++c)
       if (double part = wanted(c, label); part != 0)
         expected += part * logits[c], size += part * std::fabs(logits[c]);
-    double off = 2 * error +
-                 double(classes + 16) * u * (1 + std::fabs(logSumExp) + size);
-    loss.add(0, factor * (logSumExp - expected), std::fabs(factor) * off);
+    double of = mass(label),
+           off = 2 * std::max(1.0, of) * error +
+                 double(classes + 16) * u *
+                     (1 + std::max(1.0, of) * std::fabs(logSumExp) + size);
+    loss.add(0, factor * (of * logSumExp - expected), std::fabs(factor) * off);
   }
-  /// factor * (softmax - wanted)
+  /// factor * (mass * softmax - wanted)
   double gradient(int64_t c, int64_t label, double factor) const {
-    return factor * (std::exp(logits[c] - maximum) / sum - wanted(c, label));
+    return factor * (mass(label) * std::exp(logits[c] - maximum) / sum -
+                     wanted(c, label));
   }
-  double gradientError(int64_t c, double factor) const {
+  double gradientError(int64_t c, int64_t label, double factor) const {
     double below = maximum - logits[c], p = std::exp(-below) / sum;
     double relative = 2 * error + (16 + double(classes) + below) * u;
-    return std::fabs(factor) * ((p > 0 ? p * relative : 0) + 2 * u);
+    return std::fabs(factor) * std::max(1.0, mass(label)) *
+           ((p > 0 ? p * relative : 0) + 2 * u);
   }
 };
 
@@ -107,7 +140,7 @@ TEST_P(CrossEntropyConformance, IsTheScaledSumOverRows) {
           Tensor loss = bench.room(sumType(dtype), {});
           entry::CrossEntropy entry{
               bench.put(logits, of.spaced ? spaced(logits.shape, 3) : Layout()),
-              {bench.put(labels), of.ignoreIndex, of.shift, of.smoothing},
+              put(bench, of, labels, dtype),
               bench.put(scale),
               loss,
               {}};
@@ -116,8 +149,7 @@ TEST_P(CrossEntropyConformance, IsTheScaledSumOverRows) {
           Expected expected(1);
           for (int64_t row = 0; row < labels.elements(); ++row)
             if (int64_t label = labelAt(of, labels, row); label >= 0)
-              Row(&logits.values[row * of.classes], of.classes, 0, u,
-                  of.smoothing)
+              Row(&logits.values[row * of.classes], of.classes, 0, u, of)
                   .addLoss(expected, label, scale[0]);
           bench.expect(loss, expected, "loss");
         });
@@ -140,24 +172,20 @@ TEST_P(CrossEntropyGradConformance, IsSoftmaxLessTheLabel) {
           Layout layout = of.spaced ? spaced(logits.shape, 3) : Layout();
           Tensor from = bench.put(logits, layout);
           Tensor to = inPlace ? from : bench.room(dtype, logits.shape, layout);
-          bench.run(entry::CrossEntropyGrad{
-              bench.put(gradient),
-              from,
-              {bench.put(labels), of.ignoreIndex, of.shift, of.smoothing},
-              bench.put(scale),
-              to});
+          bench.run(entry::CrossEntropyGrad{bench.put(gradient), from,
+                                            put(bench, of, labels, dtype),
+                                            bench.put(scale), to});
           Expected expected(logits.elements());
           double factor = scale[0] * gradient[0];
           for (int64_t row = 0; row < labels.elements(); ++row) {
             int64_t label = labelAt(of, labels, row);
             if (label < 0)
               continue;
-            Row values(&logits.values[row * of.classes], of.classes, 0, u,
-                       of.smoothing);
+            Row values(&logits.values[row * of.classes], of.classes, 0, u, of);
             for (int64_t c = 0; c < of.classes; ++c)
               expected.add(row * of.classes + c,
                            values.gradient(c, label, factor),
-                           values.gradientError(c, factor));
+                           values.gradientError(c, label, factor));
           }
           bench.expect(to, expected, "logits_gradient");
         });
@@ -167,13 +195,14 @@ TEST_P(CrossEntropyGradConformance, IsSoftmaxLessTheLabel) {
 TEST_P(CrossEntropyConformance, TakesLogitsOfMinusInfinity) {
   for (plan::DType dtype : floatTypes)
     onDevice([&](Bench &bench) {
+      const Case of{{2}, 9};
       Numbers logits = Numbers::random(dtype, {2, 9}, 1);
       for (int64_t i : {0, 5, 8, 10})
         logits[i] = -INFINITY;
       Tensor loss = bench.room(sumType(dtype), {1});
       entry::CrossEntropy entry{
           bench.put(logits),
-          {bench.put(Numbers(plan::INT64, {2}, {3, 4})), -100, 0},
+          {bench.put(Numbers(plan::INT64, {2}, {3, 4})), -100, 0, 0, {}},
           bench.put(Numbers(sumType(dtype), {1}, 1)),
           loss,
           {}};
@@ -181,7 +210,7 @@ TEST_P(CrossEntropyConformance, TakesLogitsOfMinusInfinity) {
       bench.run(entry);
       Expected expected(1);
       for (int64_t row = 0; row < 2; ++row)
-        Row(&logits.values[row * 9], 9, 0, sumRoundoff(dtype), 0)
+        Row(&logits.values[row * 9], 9, 0, sumRoundoff(dtype), of)
             .addLoss(expected, 3 + row, 1);
       bench.expect(loss, expected, "loss");
       // The label's class itself.
@@ -196,7 +225,11 @@ TEST_P(CrossEntropyConformance, ALabelOutsideTheClassesIsAnError) {
     onDevice([&](Bench &bench) {
       entry::CrossEntropy entry{
           bench.put(Numbers(plan::FLOAT32, {3, 9})),
-          {bench.put(Numbers(plan::INT64, {3}, {3, -100, wrong})), -100, 0},
+          {bench.put(Numbers(plan::INT64, {3}, {3, -100, wrong})),
+           -100,
+           0,
+           0,
+           {}},
           bench.put(Numbers(plan::FLOAT32, {1}, 1)),
           bench.room(plan::FLOAT32, {1}),
           {}};
@@ -245,7 +278,18 @@ const LinearCase linearCases[] = {
      true,
      false,
      false,
-     0.6}};
+     0.6},
+    {{{12}, 9, 0, -100, false, 1, 0.5, true},
+     5,
+     5,
+     false,
+     true,
+     true,
+     true,
+     false,
+     false,
+     0.6},
+    {{{3, 5}, 33, 1, -100, false, 1, 0, true}, 17, 4, true, true, true, true}};
 
 /// Operands, and results in float64.
 struct Linear {
@@ -302,11 +346,11 @@ struct Linear {
       }
       error = std::max(error, double(features + 2) * u * size + rounding);
     }
-    Row values(logits.data(), classes, error, u, of.loss.smoothing);
+    Row values(logits.data(), classes, error, u, of.loss);
     values.addLoss(loss, label, scale[0]);
     for (int64_t c = 0; c < classes; ++c) {
       double slope = values.gradient(c, label, scale[0]);
-      double off = values.gradientError(c, scale[0]);
+      double off = values.gradientError(c, label, scale[0]);
       if (of.softcap != 0)
         off += std::fabs(slope) * 2 * error / of.softcap;
       slope *= slopes[c];
@@ -335,8 +379,7 @@ struct Linear {
     entry.weight = bench.put(weight, layout(weight));
     if (of.bias)
       entry.bias = bench.put(bias);
-    entry.labels = {bench.put(labels), of.loss.ignoreIndex, of.loss.shift,
-                    of.loss.smoothing};
+    entry.labels = put(bench, of.loss, labels, dtype);
     entry.scale = bench.put(scale);
     entry.transposeWeight = of.transposeWeight;
     entry.loss = bench.room(scale.dtype, {});
@@ -377,7 +420,8 @@ TEST_P(LinearCrossEntropyConformance, ALabelOutsideTheClassesIsAnError) {
     entry::LinearCrossEntropy entry;
     entry.input = bench.put(Numbers(plan::BFLOAT16, {3, 2}));
     entry.weight = bench.put(Numbers(plan::BFLOAT16, {2, 5}));
-    entry.labels = {bench.put(Numbers(plan::INT64, {3}, {4, 5, 0})), -100, 0};
+    entry.labels = {
+        bench.put(Numbers(plan::INT64, {3}, {4, 5, 0})), -100, 0, 0, {}};
     entry.scale = bench.put(Numbers(plan::FLOAT32, {}, 1));
     entry.loss = bench.room(plan::FLOAT32, {});
     entry.chunkRows = 2;

@@ -35,7 +35,7 @@ protected:
     int64_t valid = 0;
     for (int64_t sample : samples)
       valid += data.labels[sample] != -100;
-    EXPECT_EQ(reader.validLabels(microBatch), valid);
+    EXPECT_EQ(reader.labelWeight(microBatch), valid);
     Batch read;
     read.samples = samples;
     readBatch(plan, *dataset, read);
@@ -95,7 +95,7 @@ TEST_F(ReadAheadTest, ABatchThatCannotBeReadIsAnErrorWhereItIsTaken) {
     }
   take(first, 0);
   take(second, 0);
-  EXPECT_EQ(first.validLabels(1), 0);
+  EXPECT_EQ(first.labelWeight(1), 0);
   try {
     first.next(1);
     ADD_FAILURE() << "sample 20 is not there";

@@ -37,7 +37,8 @@ struct Reference {
 template <typename Integer>
 Reference reference(const std::vector<double> &logits, int64_t classes,
                     TestTensor<Integer> &labels, int64_t shift, double scale,
-                    double smoothing = 0) {
+                    double smoothing = 0,
+                    const std::vector<double> &weights = {}) {
   Reference r;
   r.gradient.assign(logits.size(), 0);
   int64_t length = labels.view.shape.back();
@@ -50,13 +51,18 @@ Reference reference(const std::vector<double> &logits, int64_t classes,
       sum += std::exp(of[j] - maximum);
     int64_t label = labels[row + shift];
     r.correct += std::max_element(of, of + classes) - of == label;
+    double mass = 0;
     for (int64_t j = 0; j < classes; ++j) {
       double wanted =
-          (j == label ? 1 - smoothing : 0) + smoothing / double(classes);
+          ((j == label ? 1 - smoothing : 0) + smoothing / double(classes)) *
+          (weights.empty() ? 1 : weights[j]);
+      mass += wanted;
       r.loss += scale * wanted * (maximum + std::log(sum) - of[j]);
-      r.gradient[row * classes + j] =
-          scale * (std::exp(of[j] - maximum) / sum - wanted);
+      r.gradient[row * classes + j] -= scale * wanted;
     }
+    for (int64_t j = 0; j < classes; ++j)
+      r.gradient[row * classes + j] +=
+          scale * mass * std::exp(of[j] - maximum) / sum;
   }
   return r;
 }
@@ -70,12 +76,19 @@ template <typename T> std::vector<double> doubles(TestTensor<T> &tensor) {
 
 TYPED_TEST(CrossEntropyOf, MatchesTheDefinition) {
   using T = TypeParam;
+  struct Case {
+    int64_t shift;
+    double smoothing;
+    bool isWeighted = false;
+  };
   for (int64_t classes : {1, 3, 64, 1001})
-    for (auto [shift, smoothing] : {std::pair<int64_t, double>(0, 0),
-                                    {1, 0},
-                                    {3, 0.1},
-                                    {0, 0.3},
-                                    {0, 1}}) {
+    for (auto [shift, smoothing, isWeighted] : {Case{0, 0},
+                                                {1, 0},
+                                                {3, 0.1},
+                                                {0, 0.3},
+                                                {0, 1},
+                                                {1, 0, true},
+                                                {0, 0.3, true}}) {
       ThreadPool pool(3, false);
       auto logits = TestTensor<T>::random(
           {2, 6, classes}, {6 * (classes + 2), classes + 2, 1}, 1, 6);
@@ -86,16 +99,24 @@ TYPED_TEST(CrossEntropyOf, MatchesTheDefinition) {
       TestTensor<T> gradient({2, 6, classes}, element<T>(77));
       std::vector<double> workspace(12);
       TestTensor<double> correct(none, 77);
-      crossEntropy(logits.view, {labels.view, ignored, shift, smoothing},
-                   scale.view, loss.view, correct.view,
+      Labels of{labels.view, ignored, shift, smoothing};
+      TestTensor<C> weights;
+      if (isWeighted) {
+        weights = TestTensor<C>({classes}, C(0.5));
+        for (int64_t j = 0; j < classes; ++j)
+          weights[j] = C(0.125) * C(j % 7);
+        of.classWeights = weights.view;
+      }
+      crossEntropy(logits.view, of, scale.view, loss.view, correct.view,
                    reinterpret_cast<std::byte *>(workspace.data()), pool);
       Reference expected =
-          reference(doubles(logits), classes, labels, shift, 0.125, smoothing);
+          reference(doubles(logits), classes, labels, shift, 0.125, smoothing,
+                    isWeighted ? doubles(weights) : std::vector<double>());
       EXPECT_NEAR(loss.storage[0], expected.loss,
                   tolerance<C>() * (1 + expected.loss));
       EXPECT_EQ(correct.storage[0], expected.correct);
-      crossEntropyGrad(logits.view, {labels.view, ignored, shift, smoothing},
-                       scale.view, upstream.view, gradient.view, pool);
+      crossEntropyGrad(logits.view, of, scale.view, upstream.view,
+                       gradient.view, pool);
       for (double &value : expected.gradient)
         value *= 3;
       EXPECT_LE(deviation(gradient, expected.gradient), tolerance<T>());
@@ -158,10 +179,16 @@ template <typename T, typename W = T> struct Fused {
 
 template <typename T, typename W>
 void fusedMatches(int64_t classes, bool transposed, bool withBias,
-                  int64_t chunkRows, double softcap = 0, double smoothing = 0) {
+                  int64_t chunkRows, double softcap = 0, double smoothing = 0,
+                  bool isWeighted = false) {
   Fused<T, W> fused(classes, transposed, withBias, chunkRows, 1);
   fused.arguments.softcap = softcap;
   fused.arguments.labels.smoothing = smoothing;
+  TestTensor<ComputeOf<T>> weights({classes}, 1);
+  for (int64_t j = 0; isWeighted && j < classes; ++j)
+    weights[j] = ComputeOf<T>(0.125) * ComputeOf<T>(j % 7);
+  if (isWeighted)
+    fused.arguments.labels.classWeights = weights.view;
   const double ofLoss = tolerance<ComputeOf<T>>();
   int64_t rows = fused.batch * fused.length;
   std::vector<double> logits(rows * classes), slopes(rows * classes, 1);
@@ -177,7 +204,8 @@ void fusedMatches(int64_t classes, bool transposed, bool withBias,
       logits[row * classes + j] = sum;
     }
   Reference expected =
-      reference(logits, classes, fused.labels, 1, 0.25, smoothing);
+      reference(logits, classes, fused.labels, 1, 0.25, smoothing,
+                isWeighted ? doubles(weights) : std::vector<double>());
   // Without gradients, as in evaluation.
   TestTensor<double> correct(std::vector<int64_t>(), 77);
   fused.arguments.correct = correct.view;
@@ -222,6 +250,9 @@ TYPED_TEST(CrossEntropyOf, FusedWithLinearMatchesTheDefinition) {
       for (double smoothing : {0.0, 0.2})
         fusedMatches<T, T>(33, true, true, chunkRows, softcap, smoothing);
   fusedMatches<T, T>(300, true, true, 4, 0, 0.2);
+  for (double softcap : {0.0, 0.4})
+    for (double smoothing : {0.0, 0.2})
+      fusedMatches<T, T>(33, true, true, 4, softcap, smoothing, true);
 }
 
 TYPED_TEST(CrossEntropyOf, FusedHasTheSameBitsForEveryNumberOfThreads) {
