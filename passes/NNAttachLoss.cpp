@@ -4,6 +4,7 @@
 #include "frontend/raise/Raise.h"
 #include "passes/Passes.h"
 #include "passes/analyses/OwnLoss.h"
+#include "passes/loss/ClassWeights.h"
 #include "passes/loss/ElementLoss.h"
 #include "passes/options/LossOption.h"
 
@@ -76,7 +77,10 @@ private:
   LogicalResult attach(func::FuncOp function);
   // Says which --loss could be meant.
   LogicalResult noOwnLoss(Signature &signature);
-  static bool isScalar(Value value);
+  static bool isScalar(Value value) {
+    auto type = raise::typeOf(value);
+    return isa<FloatType>(type.getElementType()) && type.getNumElements() == 1;
+  }
   static RankedTensorType scalarLike(Value value) {
     return RankedTensorType::get({}, raise::typeOf(value).getElementType());
   }
@@ -97,11 +101,6 @@ private:
     SmallVector<double> classWeights;
   };
   void describe(const Description &loss);
-  // Null without weights.
-  static Value weightsConstant(ArrayRef<double> weights, Type element,
-                               OpBuilder &builder);
-  // As the constant has them: rounded to its type. None without one.
-  static SmallVector<double> weightsOf(Value weights);
   FailureOr<Value> attachCrossEntropy(Signature &signature,
                                       const LossOption &option, Value logits,
                                       OpBuilder &builder);
@@ -242,11 +241,6 @@ LogicalResult NNAttachLoss::checkOutput(Signature &signature, StringRef name,
          << "' is an input or a parameter as it is";
 }
 
-bool NNAttachLoss::isScalar(Value value) {
-  auto type = raise::typeOf(value);
-  return isa<FloatType>(type.getElementType()) && type.getNumElements() == 1;
-}
-
 FailureOr<Value> NNAttachLoss::labelsInput(Signature &signature, StringRef flag,
                                            StringRef name,
                                            RankedTensorType type) {
@@ -291,27 +285,6 @@ void NNAttachLoss::describe(const Description &loss) {
   getOperation()->setAttr(nn::lossAttr, b.getDictionaryAttr(attributes));
 }
 
-Value NNAttachLoss::weightsConstant(ArrayRef<double> weights, Type element,
-                                    OpBuilder &builder) {
-  if (weights.empty())
-    return {};
-  auto type =
-      RankedTensorType::get({static_cast<int64_t>(weights.size())}, element);
-  return nn::ConstantOp::create(
-      builder, builder.getUnknownLoc(),
-      nn::HostTensor::floats(type, nn::HostTensor::Floats(weights))
-          .toAttribute());
-}
-
-SmallVector<double> NNAttachLoss::weightsOf(Value weights) {
-  DenseElementsAttr constant;
-  if (!weights || !matchPattern(weights, m_Constant(&constant)))
-    return {};
-  const nn::HostTensor::Floats values =
-      nn::HostTensor::fromAttribute(constant).toFloats();
-  return SmallVector<double>(values.begin(), values.end());
-}
-
 FailureOr<Value> NNAttachLoss::attachCrossEntropy(Signature &signature,
                                                   const LossOption &option,
                                                   Value logits,
@@ -347,7 +320,7 @@ FailureOr<Value> NNAttachLoss::attachCrossEntropy(Signature &signature,
   if (failed(labels))
     return failure();
   Value scale = addScale(signature, logits);
-  Value weights = weightsConstant(
+  Value weights = classWeightsConstant(
       option.classWeights, raise::typeOf(scale).getElementType(), builder);
   describe({.kind = "cross_entropy",
             .labels = option.target,
@@ -355,7 +328,7 @@ FailureOr<Value> NNAttachLoss::attachCrossEntropy(Signature &signature,
             .shift = option.shift,
             .classes = shape.back(),
             .elements = raise::typeOf(*labels).getNumElements(),
-            .classWeights = weightsOf(weights)});
+            .classWeights = classWeightsOf(weights)});
   return nn::CrossEntropyOp::create(builder, builder.getUnknownLoc(),
                                     scalarLike(logits), logits, *labels, scale,
                                     weights, option.ignore, option.shift,
@@ -406,8 +379,11 @@ FailureOr<Value> NNAttachLoss::attachOutput(Signature &signature,
   if (isMean || own.isSum)
     undoShift(crossEntropy, builder);
   auto labels = dyn_cast<BlockArgument>(behindViews(crossEntropy.getLabels()));
+  const SmallVector<double> classWeights =
+      classWeightsOf(crossEntropy.getClassWeights());
   OpBuilder before(crossEntropy);
-  if (labels && (isMean || own.isSum)) {
+  if (labels && (isMean || own.isSum) &&
+      (!crossEntropy.getClassWeights() || !classWeights.empty())) {
     signature.function.setArgAttr(labels.getArgNumber(), nn::roleAttr,
                                   builder.getStringAttr("labels"));
     describe({.kind = "cross_entropy",
@@ -417,7 +393,7 @@ FailureOr<Value> NNAttachLoss::attachOutput(Signature &signature,
               .shift = int64_t(crossEntropy.getShift()),
               .classes = raise::shapeOf(crossEntropy.getLogits()).back(),
               .elements = raise::typeOf(labels).getNumElements(),
-              .classWeights = weightsOf(crossEntropy.getClassWeights())});
+              .classWeights = classWeights});
   } else {
     // What counts its labels in the graph may find as many on every rank.
     if (isMean && !raise::isConstantExpression(crossEntropy.getScale()))

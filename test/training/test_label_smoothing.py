@@ -1,4 +1,4 @@
-"""Cross entropies whose labels are smoothed (--loss cross-entropy:...,label-smoothing=S) or weighted
+"""Cross entropies whose labels are smoothed (--loss cross-entropy:...,label-smoothing=S) or weighed
 by class (class-weights=W:W:...), against numpy: logits of a linear layer, capped ones, and ones
 that are no linear layer's, on any mesh."""
 import os
