@@ -24,6 +24,14 @@ func.func @smoothing_is_a_part(%x: tensor<2x5xf32>, %l: tensor<2xi64>, %s: tenso
 
 // -----
 
+func.func @logits_have_classes(%x: tensor<f32>, %l: tensor<i64>, %s: tensor<f32>) {
+  // expected-error @below {{expects}}
+  %y = nn.cross_entropy %x, %l, %s {ignore_index = -100 : i64, shift = 0 : i64} : (tensor<f32>, tensor<i64>, tensor<f32>) -> tensor<f32>
+  return
+}
+
+// -----
+
 func.func @a_weight_for_each_class(%x: tensor<2x5xf32>, %l: tensor<2xi64>, %s: tensor<f32>, %w: tensor<4xf32>) {
   // expected-error @below {{expects dim 0 of class_weights to be 5, got 4}}
   %y = nn.cross_entropy %x, %l, %s class_weights %w {ignore_index = -100 : i64, shift = 0 : i64} : (tensor<2x5xf32>, tensor<2xi64>, tensor<f32>, tensor<4xf32>) -> tensor<f32>

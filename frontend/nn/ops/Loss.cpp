@@ -47,16 +47,20 @@ static LogicalResult verifyLabels(Op op, StringRef what, Value rows,
              : success();
 }
 
+template <typename Op> static LogicalResult verifyLogits(Op op) {
+  ArrayRef<int64_t> shape = shapeOf(op.getLogits());
+  return verifyLabels(op, "logits", op.getLogits(),
+                      shape.empty() ? 0 : shape.back());
+}
+
 LogicalResult CrossEntropyOp::verify() {
-  if (failed(verifyLabels(*this, "logits", getLogits(),
-                          shapeOf(getLogits()).back())))
+  if (failed(verifyLogits(*this)))
     return failure();
   return expectSum(*this, "loss", getLoss(), getLogits());
 }
 
 LogicalResult CrossEntropyGradOp::verify() {
-  if (failed(verifyLabels(*this, "logits", getLogits(),
-                          shapeOf(getLogits()).back())) ||
+  if (failed(verifyLogits(*this)) ||
       failed(expectSum(*this, "gradient", getGradient(), getLogits())))
     return failure();
   return expectType(*this, "result", getResult(), shapeOf(getLogits()),
