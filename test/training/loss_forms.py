@@ -50,9 +50,11 @@ class Form:
         ignored=None,
         says=None,
         reduction=None,
+        stored=False,
     ):
         self.nodes, self.local, self.whole, self.sequence = nodes, local, whole, sequence
         self.constants = constants or {}
+        self.stored = stored  # as initializers, as exporters write buffers
         self.ignored = ignored
         self.says = says
         self.reduction = reduction
@@ -163,7 +165,8 @@ FORMS = {
     "weighted-sum": Form([entropy("sum", weights=True)], own("sum", weights=WEIGHTS), True,
                          constants={"weights": WEIGHTS}, says=WEIGHTED, reduction="sum"),
     "weighted-mean": Form([entropy("mean", weights=True)], own("mean", weights=WEIGHTS), True,
-                          constants={"weights": WEIGHTS}, says=WEIGHTED, reduction="mean"),
+                          constants={"weights": WEIGHTS}, says=WEIGHTED, reduction="mean",
+                          stored=True),
     "smoothed-mean": Form(smoothed(entropy("mean", ignored=IGNORED), 0.25),
                           own("mean", ignored=IGNORED, smoothing=0.25), True, ignored=3,
                           says=ENTROPY, reduction="mean"),

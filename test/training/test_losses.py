@@ -46,10 +46,13 @@ class Case:
 
     def write(self):
         parameters = {"weight": self.weight, "bias": self.bias}
+        if self.form.stored:
+            parameters |= self.form.constants
         nodes = [
             *(
                 node("Constant", [], name, value=numpy_helper.from_array(value))
                 for name, value in self.form.constants.items()
+                if name not in parameters
             ),
             node("MatMul", ["x", "weight"], "zw"),
             node("Add", ["zw", "bias"], "z"),

@@ -172,7 +172,8 @@ bool Recovery::isTied(const Initializer &initializer, StringRef lhs,
 /// constant of the program.
 void Recovery::addConstant(const Initializer &initializer,
                            llvm::ArrayRef<Reader> usedBy) {
-  if (!usedBy.empty() && llvm::all_of(usedBy, [&](const Reader &reader) {
+  if (!usedBy.empty() && !initializer.missing &&
+      llvm::all_of(usedBy, [&](const Reader &reader) {
         return saysHow(*nodes[reader.node].proto, reader.input);
       }))
     return; // scales of a Resize
