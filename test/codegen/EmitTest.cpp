@@ -40,6 +40,7 @@ module attributes {nn.loss = {kind = "cross_entropy", labels = "labels", ignore_
     %t = fsdp.all_gather_start @root forward over @shard
     %w = fsdp.all_gather_wait %t : tensor<6x4xf32>
     %loss, %dw = "nn.linear_cross_entropy_grad"(%h, %w, %labels, %scale) <{ignore_index = -100 : i64, shift = 1 : i64,
+      operandSegmentSizes = array<i32: 1, 1, 0, 1, 1, 0>,
       transpose_weight, resultSegmentSizes = array<i32: 1, 0, 1, 0>}>
       : (tensor<2x3x4xf32>, tensor<6x4xf32>, tensor<2x3xi64>, tensor<f32>) -> (tensor<f32>, tensor<6x4xf32>) loc(fused["b", "c"])
     %f = fsdp.flat_gradients @root(%dw) : (tensor<6x4xf32>) -> tensor<24xf32>

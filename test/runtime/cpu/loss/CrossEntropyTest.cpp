@@ -51,18 +51,20 @@ Reference reference(const std::vector<double> &logits, int64_t classes,
       sum += std::exp(of[j] - maximum);
     int64_t label = labels[row + shift];
     r.correct += std::max_element(of, of + classes) - of == label;
-    double mass = 0;
+    long double mass = 0;
     for (int64_t j = 0; j < classes; ++j) {
       double wanted =
           ((j == label ? 1 - smoothing : 0) + smoothing / double(classes)) *
           (weights.empty() ? 1 : weights[j]);
-      mass += wanted;
+      mass += weights.empty() ? 0 : wanted;
       r.loss += scale * wanted * (maximum + std::log(sum) - of[j]);
       r.gradient[row * classes + j] -= scale * wanted;
     }
+    if (weights.empty())
+      mass = 1;
     for (int64_t j = 0; j < classes; ++j)
       r.gradient[row * classes + j] +=
-          scale * mass * std::exp(of[j] - maximum) / sum;
+          scale * double(mass) * std::exp(of[j] - maximum) / sum;
   }
   return r;
 }
