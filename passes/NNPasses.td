@@ -109,11 +109,12 @@ def NNAttachLoss : Pass<"nn-attach-loss", "::mlir::ModuleOp"> {
     }
     ```
     `nn.loss.elements` is the number of labels (cross_entropy) or of output elements (mse) of one
-    rank. A scalar of the graph (`output:NAME`) that is a cross entropy, times a constant, becomes
-    the mean or the sum over the global batch: which of them, its node says (`nn.reduction`, which
-    import leaves on the ops of a loss node and which is gone afterwards), not the number in its
-    scale. Any other is multiplied by the run's scale (1 / ranks and micro-batches); that of a cross
-    entropy goes into its own scale. Inputs and parameters without use are dropped with a warning.
+    rank, `class_weights` those of a cross entropy that has some, as its constant has them. A scalar
+    of the graph (`output:NAME`) that is a cross entropy, times a constant, becomes the mean or the
+    sum over the global batch: which of them, its node says (`nn.reduction`, which import leaves on
+    the ops of a loss node and which is gone afterwards), not the number in its scale. Any other is
+    multiplied by the run's scale (1 / ranks and micro-batches); that of a cross entropy goes into
+    its own scale. Inputs and parameters without use are dropped with a warning.
 
     Why here: the head is one linear after raising and can be fused with the loss; precision and
     differentiation need the loss.

@@ -79,7 +79,7 @@ double lossNormalization(const plan::Plan &plan, double labelWeight,
   if (loss.reduction() == "sum")
     return 1;
   if (loss.kind() == "cross_entropy")
-    return labelWeight > 0 ? 1 / labelWeight : 0;
+    return labelWeight != 0 ? 1 / labelWeight : 0;
   if (hasFixedElements(loss))
     return 1 / (static_cast<double>(loss.elements()) * batches);
   return 1 / batches;
@@ -91,8 +91,8 @@ double lossNormalizationOfRank(const plan::Plan &plan, double labelWeight,
     return 1 / batchesOf(plan, microBatches);
   if (!countsLabels(plan.loss()))
     return lossNormalization(plan, labelWeight, microBatches);
-  return labelWeight > 0 ? 1 / (labelWeight * batchesOf(plan, microBatches))
-                         : 0;
+  return labelWeight != 0 ? 1 / (labelWeight * batchesOf(plan, microBatches))
+                          : 0;
 }
 
 void writeScale(double scale, plan::DType dtype, std::byte *destination) {

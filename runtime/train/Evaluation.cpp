@@ -62,11 +62,13 @@ Evaluation::Evaluation(const plan::Plan &plan, const RunSettings &settings,
   check(plan, data);
 }
 
-/// Whether exp(loss) is a perplexity: of tokens, not of one class a sample.
+/// Whether exp(loss) is a perplexity: of tokens that count alike, not of one
+/// class a sample.
 static bool hasPerplexity(const plan::Plan &plan) {
   const plan::Input *labels = labelsOf(plan);
   return plan.loss().kind() == "cross_entropy" &&
-         plan.loss().reduction() != "sum" && labels &&
+         plan.loss().reduction() != "sum" &&
+         plan.loss().class_weights_size() == 0 && labels &&
          labels->tensor().shape_size() > 1;
 }
 

@@ -302,8 +302,9 @@ static Results runClasses(const plan::Plan &plan, Ranks &ranks,
 Results checkPlan(const plan::Plan &plan, Values &values, Findings &findings) {
   if (!checkIndices(plan, findings))
     return {};
-  Ranks ranks(plan);
   size_t before = findings.all().size();
+  checkClassWeights(plan, findings);
+  Ranks ranks(plan);
   ranks.check(findings);
   if (findings.all().size() != before)
     return {};

@@ -60,6 +60,10 @@ std::optional<uint32_t> groupOf(const plan::Entry &entry);
 /// Whether the plan can be read at all: every number in range, every view
 /// inside its buffer, every buffer inside its pool.
 bool checkIndices(const plan::Plan &plan, Findings &findings);
+
+/// A mean divides by what a run adds up of the loss's weights of classes: those
+/// that the entries read.
+void checkClassWeights(const plan::Plan &plan, Findings &findings);
 /// Pools, units, kernels and the buffers that outlive a step.
 void checkFrame(const plan::Plan &plan, Findings &findings);
 

@@ -176,7 +176,7 @@ void Recovery::addConstant(const Initializer &initializer,
       llvm::all_of(usedBy, [&](const Reader &reader) {
         return saysHow(*nodes[reader.node].proto, reader.input);
       }))
-    return; // scales of a Resize
+    return; // scales of a Resize, weights of a loss's classes
   bool buffer =
       isFloatType(initializer.dtype) &&
       (initializer.elements > constantElements || !initializer.dims.empty()) &&

@@ -16,13 +16,14 @@ static void lossOnly(const Tensor &logits, const Labels &labels,
   Rows rows = *foldRows(logits, 1);
   int64_t classes = logits.shape.back();
   Targets targets(labels, classes);
+  const Smoothing<ComputeOf<S>> smoothing(labels, classes);
   std::atomic<int64_t> tops = 0;
   pool.forRanges(rows.rows, 1, [&](int64_t begin, int64_t end, int) {
     for (int64_t row = begin; row < end; ++row) {
       const S *of = logits.as<S>() + row * rows.stride;
       int64_t label = targets.of(row);
       rowLosses[row] =
-          lossOfRow<S>(of, classes, {labels, label, classes}, 0, nullptr);
+          lossOfRow<S>(of, classes, {smoothing, label}, 0, nullptr);
       if (correct && isTop(of, classes, label))
         ++tops;
     }
@@ -41,11 +42,12 @@ static void gradientOnly(const Tensor &logits, const Labels &labels,
   Rows rows = *foldRows(logits, 1), out = *foldRows(logitsGradient, 1);
   int64_t classes = logits.shape.back();
   Targets targets(labels, classes);
+  const Smoothing<T> smoothing(labels, classes);
   T factor = *scale.as<T>() * (gradient ? *gradient.as<T>() : T(1));
   pool.forRanges(rows.rows, 1, [&](int64_t begin, int64_t end, int) {
     for (int64_t row = begin; row < end; ++row)
       lossOfRow<S>(logits.as<S>() + row * rows.stride, classes,
-                   {labels, targets.of(row), classes}, factor,
+                   {smoothing, targets.of(row)}, factor,
                    logitsGradient.as<S>() + row * out.stride);
   });
   targets.check();

@@ -28,11 +28,10 @@ struct Labels {
   Tensor classWeights;  // [classes] of the computed type, contiguous; optional
 };
 
-/// Computes loss = scale * sum over rows (the formula with class weights:
-/// Loss.td), for logits [..., classes] that are
-/// foldable into rows. `workspace` has a double per row. `correct`, a double
-/// where it is there, becomes the number of rows whose largest logit is the
-/// label's.
+/// Computes loss = scale * sum over rows, for logits [..., classes] that are
+/// foldable into rows; Loss.td has the formulas. `workspace` has a double per
+/// row. `correct`, a double where it is there, becomes the number of rows whose
+/// largest logit is the label's.
 void crossEntropy(const Tensor &logits, const Labels &labels,
                   const Tensor &scale, const Tensor &loss,
                   const Tensor &correct, std::byte *workspace,

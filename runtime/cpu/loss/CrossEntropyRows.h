@@ -63,43 +63,59 @@ double orderedSum(int64_t count, const ValueAt &value) {
   return sum;
 }
 
-/// What a row's label asks of the log probabilities: of `smoothing` as much of
-/// each class, the rest of the label's; each times its class's weight. T is the
-/// type that is computed in.
-template <typename T> class Wanted {
-public:
-  Wanted(const Labels &labels, int64_t label, int64_t classes)
-      : label(label), smoothing(labels.smoothing), classes(classes),
+/// How much of a label is of all classes alike, and what the classes weigh: the
+/// same for all rows. T is the type that is computed in.
+template <typename T> struct Smoothing {
+  double part;
+  int64_t classes;
+  const T *weights; // null: 1 each
+  double ofAll = 0; // of weights: part of their mean
+
+  Smoothing(const Labels &labels, int64_t classes)
+      : part(labels.smoothing), classes(classes),
         weights(labels.classWeights ? labels.classWeights.as<T>() : nullptr) {
-    if (!weights || label == noLabel)
-      return;
-    ownPart = (1 - smoothing) * double(weights[label]);
-    mass = ownPart;
-    if (smoothing != 0)
-      mass += smoothing / double(classes) * orderedSum(classes, [&](int64_t i) {
+    if (weights && part != 0)
+      ofAll = part / double(classes) * orderedSum(classes, [&](int64_t i) {
                 return double(weights[i]);
               });
+  }
+};
+
+/// What a row's label asks of the log probabilities: of the smoothed part as
+/// much of each class, the rest of the label's; each times its class's weight.
+template <typename T> class Wanted {
+public:
+  Wanted(const Smoothing<T> &smoothing, int64_t label)
+      : label(label), smoothing(smoothing) {
+    if (!smoothing.weights || label == noLabel)
+      return;
+    ownPart *= double(smoothing.weights[label]);
+    mass = ownPart + smoothing.ofAll;
   }
 
   /// The sum of their products with the logits.
   template <typename S> double expected(const S *logits) const {
+    const auto &[part, classes, weights, ofAll] = smoothing;
     double own = widened(logits[label]);
-    if (smoothing == 0)
+    if (part == 0)
       return ownPart * own;
-    double sum = orderedSum(classes, [&](int64_t i) {
-      return (weights ? double(weights[i]) : 1) * double(widened(logits[i]));
-    });
-    return ownPart * own + smoothing * (sum / double(classes));
+    auto logit = [&](int64_t i) { return double(widened(logits[i])); };
+    auto weighed = [&, of = weights](int64_t i) {
+      return double(of[i]) * logit(i);
+    };
+    double sum =
+        weights ? orderedSum(classes, weighed) : orderedSum(classes, logit);
+    return ownPart * own + part * (sum / double(classes));
   }
   /// What a gradient subtracts at the label, and of each class.
   T own(T factor) const { return T(double(factor) * ownPart); }
   T ofEach(T factor) const {
-    return T(double(factor) * smoothing / double(classes));
+    return T(double(factor) * smoothing.part / double(smoothing.classes));
   }
   /// Whether the classes' parts are not all ofEach().
-  bool differs() const { return weights && smoothing != 0; }
+  bool differs() const { return smoothing.weights && smoothing.part != 0; }
   T of(int64_t i, T factor) const {
-    return ofEach(factor) * (weights ? weights[i] : T(1));
+    return ofEach(factor) * (smoothing.weights ? smoothing.weights[i] : T(1));
   }
 
   int64_t label;
@@ -107,9 +123,8 @@ public:
   double mass = 1;
 
 private:
-  double smoothing, ownPart = 1 - smoothing;
-  int64_t classes;
-  const T *weights;
+  const Smoothing<T> &smoothing;
+  double ownPart = 1 - smoothing.part;
 };
 
 /// As lossOfRow, of logits that a softcap has left: `logits` become the gradient

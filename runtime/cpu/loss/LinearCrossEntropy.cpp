@@ -181,11 +181,12 @@ template <typename S>
 void Chunks<S>::computeLosses(int64_t first, int64_t rows) {
   bool gradients = a.inputGradient || a.weightGradient || a.biasGradient;
   T factor = *a.scale.template as<T>();
+  const Smoothing<T> smoothing(a.labels, classes);
   pool.forRanges(rows, 1, [&](int64_t begin, int64_t end, int) {
     for (int64_t row = begin; row < end; ++row) {
       T *of = logits + row * classes;
       const int64_t label = targets.of(first + row);
-      const Wanted<T> wanted(a.labels, label, classes);
+      const Wanted<T> wanted(smoothing, label);
       if (a.softcap != 0)
         simd::loops<T>().softcapRow(of, nullptr, T(a.softcap), classes);
       if (a.correct && isTop(of, classes, label))

@@ -176,16 +176,22 @@ SHARDC_INLINE void crossEntropyRow(const CrossEntropyParameters &with,
   // of the weights.
   double plain = 0, weights = 0;
   const bool isSmoothed = with.labels.smoothing != 0;
+  auto addSmoothed = [&](C logit, Count i) {
+    if (!with.labels.weights) {
+      plain += double(logit);
+      return;
+    }
+    double weight = double(weightOf<C>(with.labels, i));
+    plain += weight * double(logit);
+    weights += weight;
+  };
   bool isBeaten = !(own == own);
   for (Count pack = thread; pack < row.packs; pack += threads) {
     C values[size];
     row.read(pack, values);
     sum.add(values);
-    for (int i = 0; isSmoothed && i < size; ++i) {
-      double weight = double(weightOf<C>(with.labels, pack * size + i));
-      plain += weight * double(values[i]);
-      weights += weight;
-    }
+    for (int i = 0; isSmoothed && i < size; ++i)
+      addSmoothed(values[i], pack * size + i);
     if (with.correct)
       for (int i = 0; i < size; ++i)
         isBeaten |= beats(values[i], pack * size + i, own, label);
@@ -193,11 +199,8 @@ SHARDC_INLINE void crossEntropyRow(const CrossEntropyParameters &with,
   for (Count i = row.packs * size + thread; i < classes; i += threads) {
     C value[] = {row.one(i)};
     sum.add(value);
-    if (isSmoothed) {
-      double weight = double(weightOf<C>(with.labels, i));
-      plain += weight * double(value[0]);
-      weights += weight;
-    }
+    if (isSmoothed)
+      addSmoothed(value[0], i);
     isBeaten |= beats(value[0], i, own, label);
   }
   ExponentialSum<C> all;

@@ -4,6 +4,7 @@ that are no linear layer's, on any mesh."""
 import os
 import unittest
 
+import edited_plan
 import numpy as np
 import test_softcaps
 from reference import BUILD, CommandFailed, command, read_metrics
@@ -13,7 +14,7 @@ IGNORED = -100
 WEIGHTS = [0.25 * (c % 5) for c in range(CLASSES)]  # exact in float32
 
 
-class LabelSmoothing(test_softcaps.Trained):
+class CrossEntropy(test_softcaps.Trained):
     def setUp(self):
         super().setUp()
         numbers, width = np.random.default_rng(9), HEADS * SIZE
@@ -102,6 +103,26 @@ class LabelSmoothing(test_softcaps.Trained):
         loss = lambda numbers: self.loss(numbers, "bent", 0.25, 0, WEIGHTS)
         self.assertAlmostEqual(self.train(words)[0] / loss(self.numbers), 1, delta=0.03)
 
+    def test_a_plan_that_weighs_otherwise_is_refused(self):
+        text = ",class-weights=" + ":".join(str(weight) for weight in WEIGHTS)
+        command(*self.compile("linear", 0, 0, 1, text), "-o", self.path("trainer"))
+
+        def of_the_loss(plan):
+            plan.loss.class_weights[1] += 1
+
+        def of_the_entries(plan):
+            for program in (plan.train, plan.eval):
+                for entry in program.entries:
+                    if entry.HasField("linear_cross_entropy"):
+                        entry.linear_cross_entropy.ClearField("class_weights")
+
+        for change in (of_the_loss, of_the_entries):
+            with self.subTest(change.__name__):
+                edited_plan.edit(self.path("trainer"), self.path("edited"), change)
+                with self.assertRaises(CommandFailed) as raised:
+                    command(os.path.join(BUILD, "bin", "shardc-check"), self.path("edited"))
+                self.assertIn("weighs the classes otherwise than the loss", str(raised.exception))
+
     def test_what_are_no_weights(self):
         for wrong, says in (
             ("1:2", f"--loss: expects class-weights to be {CLASSES}, one for each class of"),
@@ -142,10 +163,11 @@ class LabelSmoothing(test_softcaps.Trained):
             data += ["--eval-data", f"{name}={self.path(name)}.npy"]
         told = ["--steps", "1", "--eval-every", "1", "--lr", "1", "--metrics", metrics]
         command(self.path("trainer"), *told, *data)
-        first = [event["loss"] for event in read_metrics(metrics)[1] if event["event"] == "eval"][0]
+        first = [event for event in read_metrics(metrics)[1] if event["event"] == "eval"][0]
         self.assertAlmostEqual(
-            first, self.loss(self.numbers, "linear", smoothing, 0, weights), delta=1e-12
+            first["loss"], self.loss(self.numbers, "linear", smoothing, 0, weights), delta=1e-12
         )
+        self.assertEqual("perplexity" in first, weights is None)
 
     def test_no_part_of_a_label(self):
         for wrong in ("1.5", "-0.1", "nan", "some"):
