@@ -6,6 +6,7 @@
 #include "passes/analyses/OwnLoss.h"
 #include "passes/loss/ClassWeights.h"
 #include "passes/loss/ElementLoss.h"
+#include "passes/loss/Probabilities.h"
 #include "passes/options/LossOption.h"
 
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -118,7 +119,6 @@ private:
   // logits[:, :-s] against labels[:, s:] of a [.., S] input -> shift = s, so
   // that the run can count the labels.
   static void undoShift(nn::CrossEntropyOp op, OpBuilder &builder);
-  static Value behindViews(Value value);
   // Drops what does not feed the loss, and fuses the head with it.
   LogicalResult clean(func::FuncOp function);
 };
@@ -173,6 +173,10 @@ LogicalResult NNAttachLoss::attach(func::FuncOp function) {
     return emitError(getOperation().getLoc())
            << "--loss: expects output '" << option->output
            << "' to hold floats, got " << output.getType();
+  if (StringRef applied = appliedBeforeLoss(*option, output); !applied.empty())
+    emitWarning(function.getLoc())
+        << "--loss: output '" << option->output << "' is what a " << applied
+        << " gives, and the loss applies one to it again: it takes logits";
   SmallVector<std::pair<std::string, Value>> kept;
   for (const std::string &name : outputs) {
     Value value = signature.output(name);
@@ -378,7 +382,8 @@ FailureOr<Value> NNAttachLoss::attachOutput(Signature &signature,
   Value scale = addScale(signature, crossEntropy.getScale());
   if (isMean || own.isSum)
     undoShift(crossEntropy, builder);
-  auto labels = dyn_cast<BlockArgument>(behindViews(crossEntropy.getLabels()));
+  auto labels =
+      dyn_cast<BlockArgument>(raise::behindReshapes(crossEntropy.getLabels()));
   const SmallVector<double> classWeights =
       classWeightsOf(crossEntropy.getClassWeights());
   OpBuilder before(crossEntropy);
@@ -418,7 +423,8 @@ FailureOr<Value> NNAttachLoss::attachOutput(Signature &signature,
 }
 
 void NNAttachLoss::undoShift(nn::CrossEntropyOp op, OpBuilder &builder) {
-  auto labels = behindViews(op.getLabels()).getDefiningOp<nn::SliceOp>();
+  auto labels =
+      raise::behindReshapes(op.getLabels()).getDefiningOp<nn::SliceOp>();
   auto logits =
       raise::View::of(op.getLogits()).base().getDefiningOp<nn::SliceOp>();
   if (!labels || !logits || op.getShift() != 0)
@@ -443,15 +449,6 @@ void NNAttachLoss::undoShift(nn::CrossEntropyOp op, OpBuilder &builder) {
   op.getLogitsMutable().assign(logits.getInput());
   op.getLabelsMutable().assign(labels.getInput());
   op.setShift(shift);
-}
-
-Value NNAttachLoss::behindViews(Value value) {
-  Operation *op = value.getDefiningOp();
-  while (isa_and_nonnull<nn::ReshapeOp, nn::CastOp>(op)) {
-    value = op->getOperand(0);
-    op = value.getDefiningOp();
-  }
-  return value;
 }
 
 LogicalResult NNAttachLoss::clean(func::FuncOp function) {

@@ -98,7 +98,7 @@ private:
 };
 
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
-mapRange(const std::string &path, uint64_t offset, uint64_t length) {
+mapFileRange(const std::string &path, uint64_t offset, uint64_t length) {
   uint64_t size = 0;
   if (std::error_code code = llvm::sys::fs::file_size(path, size))
     return failure("cannot read", path, code);
@@ -112,6 +112,20 @@ mapRange(const std::string &path, uint64_t offset, uint64_t length) {
   return std::move(*buffer);
 }
 
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
+mapRange(const TrainerContents &contents, const EmbeddedRange &range) {
+  if (range.file.empty() && !contents.modelContent.empty())
+    return llvm::MemoryBuffer::getMemBuffer(
+        contents.modelContent.substr(range.offset, range.length), "",
+        /*RequiresNullTerminator=*/false);
+  llvm::SmallString<256> path(contents.modelPath);
+  if (!range.file.empty()) {
+    llvm::sys::path::remove_filename(path);
+    llvm::sys::path::append(path, range.file);
+  }
+  return mapFileRange(path.str().str(), range.offset, range.length);
+}
+
 // A range at a time: no more of the weights is in memory than the largest one.
 llvm::Error appendWeights(TrainerFile &file, const TrainerContents &contents) {
   if (contents.weights.empty())
@@ -119,12 +133,7 @@ llvm::Error appendWeights(TrainerFile &file, const TrainerContents &contents) {
   if (llvm::Error error = file.beginSection(container::sectionWeights))
     return error;
   for (const EmbeddedRange &range : contents.weights) {
-    llvm::SmallString<256> path(contents.modelPath);
-    if (!range.file.empty()) {
-      llvm::sys::path::remove_filename(path);
-      llvm::sys::path::append(path, range.file);
-    }
-    auto bytes = mapRange(path.str().str(), range.offset, range.length);
+    auto bytes = mapRange(contents, range);
     if (!bytes)
       return bytes.takeError();
     // Whole words, then the rest filled up to the next range's place.

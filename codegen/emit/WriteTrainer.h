@@ -25,6 +25,7 @@ struct TrainerContents {
   llvm::StringRef exportTemplate;        // empty: no section
   llvm::ArrayRef<EmbeddedRange> weights; // empty: no section
   std::string modelPath;                 // the ONNX file, for weights' ranges
+  llvm::StringRef modelContent;          // not empty: what these lie in instead
 };
 
 /// Where the runtime executable lies beside `shardc`, of which `executable` is

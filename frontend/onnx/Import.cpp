@@ -104,7 +104,8 @@ LogicalResult Importer::read() {
   const RoleFindings &roles = model->parameters.roles();
   if (!roles.problem.empty())
     return fail("'" + options.path + "': " + roles.problem);
-  for (const std::string &warning : parameterWarnings(model->parameters))
+  for (const std::string &warning :
+       parameterWarnings(model->parameters, isPyTorchs(*file)))
     diagnostics.warnings.push_back("'" + options.path + "': " + warning);
   diagnostics.roles = roles.notes;
   diagnostics.lostParameters = model->parameters.lost();

@@ -75,6 +75,15 @@ Value raise::behindFloatCast(Operation *op) {
   return Value();
 }
 
+Value raise::behindReshapes(Value value) {
+  Operation *op = value.getDefiningOp();
+  while (isa_and_nonnull<nn::ReshapeOp, nn::CastOp>(op)) {
+    value = op->getOperand(0);
+    op = value.getDefiningOp();
+  }
+  return value;
+}
+
 Value raise::skipFloatCasts(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     Value behind = behindFloatCast(op);

@@ -91,6 +91,9 @@ bool isMeanOverLastDim(mlir::Value value, mlir::Value &x);
 /// along the last dim; returns `narrow`.
 mlir::Value repeatedAlongLastDim(mlir::Value value);
 
+/// What reshapes and casts made a value of.
+mlir::Value behindReshapes(mlir::Value value);
+
 /// The type of `like` with another shape.
 mlir::RankedTensorType withShape(mlir::Value like,
                                  llvm::ArrayRef<int64_t> shape);

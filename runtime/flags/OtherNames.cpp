@@ -86,7 +86,7 @@ constexpr std::string_view compilersOwn =
     "newton-schulz-steps offload optimizer output output-values pass-timing "
     "precision prefetch quiet remarks remat reshard-after-backward "
     "reshard-after-forward strategy target threads-per-rank timeline "
-    "trainable unit-option units update";
+    "trainable unit-option units untie update";
 constexpr std::string_view trainersOwn =
     "adjust-lr attention betas check check-finite checkpoint-dir "
     "checkpoint-every checkpoint-keep checkpoint-sync clip clip-norm "

@@ -272,9 +272,9 @@ class BadInputs(BadLoops, BadQuantization, BadSignals, unittest.TestCase):
         )
         self.refused(single(add, tensor("w", FLOAT, [1 << 30], raw=b"")), "needs 4294967296")
         constant = node("Constant", [], ["w"], value=tensor("", FLOAT, [1 << 30], raw=b"1234"))
-        self.refused(
-            model(graph([constant, add], [X], [Y])), "node 'constant' .* has 4 bytes of data"
-        )
+        all = graph([constant, add], [X], [Y])
+        self.refused(model(all), "constant 'w': has 4 bytes of data")
+        self.refused(model(all, producer="pytorch"), "node 'constant' .* has 4 bytes of data")
 
     def external(self, *expected, location="weights.bin", size=64, good=False, **range_of):
         if size is not None:

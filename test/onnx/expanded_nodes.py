@@ -47,6 +47,8 @@ def cases():
     yield from attention()
     yield from embeddings()
     yield from optimizers()
+    yield from masks()
+    yield from activated()
 
 
 def attention():
@@ -159,6 +161,54 @@ def model_of(domain, op, inputs, outputs, attributes):
     if domain:
         imports.append(helper.make_opsetid(domain, 1))
     return helper.make_model(graph, opset_imports=imports, ir_version=8)
+
+
+def masks():
+    """Masks of other forms: how many keys are seen, and which for each query."""
+    heads = {"num_heads": 3}
+    packed = [floats(2, 5, 12), floats(12, 36, scale=0.3), floats(36)]
+    count = np.array([3, 5], np.int32)
+    pairs = (numbers.random((2, 5, 5)) < 0.6).astype(np.int32)
+    yield "attention_packed_count", MICROSOFT, "Attention", [*packed, count], 1, heads
+    yield "attention_packed_pairs", MICROSOFT, "Attention", [*packed, pairs], 1, heads
+    apart = [floats(2, 5, 12), floats(2, 7, 12), floats(2, 7, 12), None]
+    op, count = "MultiHeadAttention", np.array([4, 7], np.int32)
+    pairs = (numbers.random((2, 5, 7)) < 0.6).astype(np.int32)
+    yield "attention_count", MICROSOFT, op, [*apart, count], 1, heads
+    yield "attention_pairs", MICROSOFT, op, [*apart, pairs], 1, heads
+    wide = [packed[0], floats(12, 48, scale=0.3), floats(48)]
+    yield "attention_packed_sizes", MICROSOFT, "Attention", wide, 1, {
+        **heads,
+        "qkv_hidden_sizes": [12, 12, 24],
+    }
+
+
+def activated():
+    x, weight, bias = floats(4, 6), floats(5, 6), floats(5)
+    for name, settings in (
+        ("Relu", {}),
+        ("LeakyRelu", {"activation_alpha": 0.2}),
+        ("HardSigmoid", {"activation_alpha": 0.3, "activation_beta": 0.6}),
+    ):
+        yield f"gemm_{name}", MICROSOFT, "FusedGemm", [x, weight, bias], 1, {
+            "activation": name,
+            "transB": 1,
+            "alpha": 0.5,
+            **settings,
+        }
+    image, kernel, added = floats(2, 4, 7, 6), floats(6, 2, 3, 3), floats(2, 6, 4, 3)
+    for name, settings, more in (
+        ("Relu", {}, []),
+        ("Tanh", {}, [added]),
+        ("LeakyRelu", {"activation_params": [0.1]}, []),
+    ):
+        yield f"conv_{name}", MICROSOFT, "FusedConv", [image, kernel, floats(6), *more], 1, {
+            "activation": name,
+            "group": 2,
+            "strides": [2, 2],
+            "pads": [1, 1, 1, 1],
+            **settings,
+        }
 
 
 def main(path):

@@ -183,9 +183,9 @@ class Masks:
             for name, (source, _) in self.outputs.items()
         ]
         outputs = [without_shape(name) for name in self.outputs]
-        return model(
-            graph(self.nodes + renamed, [value("x", FLOAT, [1])], outputs, self.initializers)
-        )
+        # Beside an initializer that may be a weight, constants are literals.
+        tensors = [*self.initializers, floats("weight", [2], [0, 0])]
+        return model(graph(self.nodes + renamed, [value("x", FLOAT, [1])], outputs, tensors))
 
 
 def without_shape(name):

@@ -22,7 +22,13 @@ def write(folder, name, version, nodes, inputs, outputs, functions=()):
     imports = [helper.make_opsetid("", version)]
     if functions:
         imports.append(helper.make_opsetid("own", 1))
-    model = helper.make_model(graph, opset_imports=imports, ir_version=8, functions=functions)
+    model = helper.make_model(
+        graph,
+        opset_imports=imports,
+        ir_version=8,
+        functions=functions,
+        producer_name="pytorch",  # whose constants are literals
+    )
     data = os.path.join(folder, name, "test_data_set_0")
     os.makedirs(data)
     with open(os.path.join(folder, name, "model.onnx"), "wb") as file:

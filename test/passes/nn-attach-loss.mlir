@@ -20,6 +20,10 @@
 // RUN: not test -s %t/warnings
 // RUN: shardc-opt %t/computed.mlir -nn-attach-loss 2>%t/warnings | FileCheck %t/computed.mlir
 // RUN: FileCheck %t/computed.mlir --check-prefix=COMPUTED <%t/warnings
+// RUN: shardc-opt %t/probabilities.mlir -nn-attach-loss="loss=cross-entropy:logits=softmax,labels=labels" 2>&1 | FileCheck %s --check-prefix=SOFTMAX
+// RUN: shardc-opt %t/probabilities.mlir -nn-attach-loss="loss=binary-cross-entropy:logits=sigmoid,target=t" 2>&1 | FileCheck %s --check-prefix=SIGMOID
+// RUN: shardc-opt %t/probabilities.mlir -nn-attach-loss="loss=mse:output=sigmoid,target=t" 2>&1 | FileCheck %s --check-prefix=LOGITS
+// RUN: shardc-opt %t/probabilities.mlir -nn-attach-loss="loss=cross-entropy:logits=log,labels=labels" 2>&1 | FileCheck %s --check-prefix=LOGITS
 // RUN: not shardc-opt %t/logits.mlir -nn-attach-loss 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: not shardc-opt %t/two-outputs.mlir -nn-attach-loss 2>&1 | FileCheck %s --check-prefix=WHICH
 // RUN: not shardc-opt %t/one-class.mlir -nn-attach-loss="loss=cross-entropy:logits=logits,labels=labels" 2>&1 | FileCheck %s --check-prefix=ONE-CLASS
@@ -35,6 +39,9 @@
 // NO-ACCURACY: error: --metric accuracy: expects the loss to be a cross entropy of labels that are an input, got mse:output=logits,target=y
 // OUTPUTS: -> (tensor<f32> {nn.name = "loss"}, tensor<{{.*}}xf32> {nn.name = "logits"})
 // OUTPUTS: return %{{.*}}, %{{.*}} : tensor<f32>, tensor<
+// SOFTMAX: warning: --loss: output 'softmax' is what a Softmax gives, and the loss applies one to it again: it takes logits
+// SIGMOID: warning: --loss: output 'sigmoid' is what a Sigmoid gives, and the loss applies one to it again: it takes logits
+// LOGITS-NOT: warning: --loss
 // NO-OUTPUT: error: --output-values: no output 'logit'; outputs are logits, hidden
 // NONE: error: the model has no loss of its own (outputs: logits, hidden); say --loss cross-entropy:logits=NAME,labels=NAME
 // WHICH: error: the model has several outputs (energy, logits), and which is the loss is not said; say --loss output:energy
@@ -191,6 +198,16 @@ func.func @model(%x: tensor<2x5xf32> {nn.name = "x", nn.role = "input"}, %y: ten
   %sum = nn.cross_entropy %x, %y, %one {ignore_index = -100 : i64, shift = 0 : i64, nn.reduction = "sum"} : (tensor<2x5xf32>, tensor<2xi64>, tensor<f32>) -> tensor<f32>
   %loss = nn.div %sum, %three : tensor<f32>
   return %loss : tensor<f32>
+}
+
+//--- probabilities.mlir
+// What is behind a reshape is seen, too.
+func.func @model(%x: tensor<6x5xf32> {nn.name = "x", nn.role = "input"}) -> (tensor<2x3x5xf32> {nn.name = "softmax"}, tensor<6x5xf32> {nn.name = "sigmoid"}, tensor<6x5xf32> {nn.name = "log"}) {
+  %s = nn.softmax %x : tensor<6x5xf32>
+  %softmax = nn.reshape %s : (tensor<6x5xf32>) -> tensor<2x3x5xf32>
+  %sigmoid = nn.sigmoid %x : tensor<6x5xf32>
+  %log = nn.log_softmax %x : tensor<6x5xf32>
+  return %softmax, %sigmoid, %log : tensor<2x3x5xf32>, tensor<6x5xf32>, tensor<6x5xf32>
 }
 
 //--- computed.mlir

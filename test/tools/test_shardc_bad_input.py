@@ -349,6 +349,8 @@ class ShardcBadInput(ToolTest):
             (("--freeze", "*"), ("--freeze *", "regular expression")),
             (("--trainable", "nothing"), ("--trainable nothing", "layers.0.weight")),
             (("--freeze", "layers"), ("no parameter is left to train", "all 6")),
+            (("--untie", "layers"), ("--untie layers", "several modules", "by itself")),
+            (("--untie", "*"), ("--untie *", "regular expression")),
             (("--accumulate", "half"), ("--accumulate", "sharded or unsharded")),
             (("--embedding", "all"), ("--embedding", "auto, rows or table")),
             (("--reshard-after-backward", "2"), ("--reshard-after-backward", "always or never")),

@@ -41,6 +41,7 @@ COMPILER = {
     "--freeze": ["bias", "nothing"],
     "--trainable": ["weight"],
     "--buffer": ["bias"],
+    "--untie": ["nothing"],
     "--precision": [
         "bf16",
         "float16",

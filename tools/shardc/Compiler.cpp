@@ -150,7 +150,7 @@ bool Compiler::importModel() {
   for (const auto &[name, size] : options.dims)
     import.dims[name] = size;
   import.allowMissingWeights = options.init == "random";
-  import.roles = {options.trainable, options.buffers};
+  import.roles = {options.trainable, options.buffers, options.untied};
   module = shardc::onnx::importOnnx(&context, import, imported);
   if (!module || diagnostics.hadError())
     return false;
@@ -441,6 +441,8 @@ bool Compiler::writeTrainer() {
   contents.exportTemplate = graph->model;
   contents.weights = programs.back()->emitted()->weights;
   contents.modelPath = options.model;
+  if (imported.model->file->isRewritten())
+    contents.modelContent = imported.model->file->content();
   llvm::Error error = shardc::writeTrainer(options.output, contents);
   return !error || fail(std::move(error));
 }

@@ -20,7 +20,9 @@ EmitOptions emitOptions(const Options &options,
   emit.model = path.str();
   emit.modelHash = llvm::xxh3_64bits(model.file->bytes());
   emit.init = options.init;
-  emit.embedWeights = options.embedWeights;
+  // What was rewritten is in no file that a trainer could read.
+  emit.embedWeights = options.embedWeights ||
+                      (model.file->isRewritten() && options.init != "random");
   for (const onnx::TemplateInitializer &initializer : exported.initializers)
     emit.exported.push_back(
         {initializer.name,

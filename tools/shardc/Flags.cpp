@@ -182,6 +182,9 @@ void declareTraining(OptionTable &table, Said &said) {
              "float tensors of the file that are no parameters: kept as "
              "they are, whole on every rank; before --trainable "
              "(repeatable)");
+  table.list("--untie", "REGEX ...", said.options.untied,
+             "parameters that an exporter merged since they began equal: each "
+             "module that reads one has its own (repeatable)");
   table.value("--precision", "PRECISION [float32]", said.options.precision,
               "bf16, float16, float32 or float64, or in full param=TYPE"
               "[,reduce=TYPE][,output=TYPE][,keep=norm|softmax|loss|REGEX]: "

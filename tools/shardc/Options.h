@@ -29,7 +29,8 @@ struct Options {
   std::string accumulate; ///< empty: as the strategy says
   std::string embedding = "auto";
   std::string update = "step";
-  std::vector<std::string> freeze, trainable, buffers; ///< regular expressions
+  /// Regular expressions.
+  std::vector<std::string> freeze, trainable, buffers, untied;
   std::string units = "auto";
   std::string cluster; ///< empty: the target's default
   std::string optimizer = "adamw";

@@ -159,6 +159,7 @@ llvm::ArrayRef<Decoder> lossDecoders();
 llvm::ArrayRef<Decoder> optimizerDecoders();
 llvm::ArrayRef<Decoder> quantizeDecoders();
 llvm::ArrayRef<Decoder> microsoftDecoders();
+llvm::ArrayRef<Decoder> microsoftAttentionDecoders();
 llvm::ArrayRef<Decoder> controlFlowDecoders();
 
 } // namespace shardc::onnx

@@ -2,6 +2,7 @@
 #include "frontend/onnx/file/ModelFile.h"
 #include "frontend/files/RegularFile.h"
 #include "frontend/onnx/file/ExternalData.h"
+#include "frontend/onnx/file/HoistedWeights.h"
 #include "frontend/onnx/file/WireFormat.h"
 
 #include "llvm/ADT/Hashing.h"
@@ -106,37 +107,10 @@ ModelFile::open(StringRef path, bool allowMissingWeights) {
   auto result = std::make_unique<ModelFile>();
   result->modelPath = path.str();
   result->buffer = std::move(*file);
-  auto damaged = [&](const Twine &why) {
-    return llvm::createStringError("'" + path +
-                                   "' is not an ONNX model: " + why);
-  };
-
-  if (result->buffer->getBufferSize() == 0)
-    return damaged("the file is empty");
-  std::optional<StrippedModel> stripped =
-      stripWeights(result->buffer->getBuffer());
-  if (!stripped)
-    return damaged("it is truncated or not in ONNX's format");
-  result->dataRanges = std::move(stripped->data);
-  if (stripped->bytes.size() >= size_t(1) << 30)
-    return damaged("its graph without weights is larger than 1 GiB");
-  google::protobuf::io::CodedInputStream stream(
-      reinterpret_cast<const uint8_t *>(stripped->bytes.data()),
-      int(stripped->bytes.size()));
-  if (!result->proto.ParseFromCodedStream(&stream) ||
-      !stream.ConsumedEntireMessage()) {
-    // protobuf reads 100 messages inside each other, and a branch is three.
-    if (int64_t nesting = branchNesting(stripped->bytes);
-        nesting > deepestBranch)
-      return llvm::createStringError(
-          "'" + path + "': " + Twine(nesting) +
-          " branches of nodes If lie in each other, the limit "
-          "is " +
-          Twine(deepestBranch) + "; move the inner ones into a function");
-    return damaged("it is truncated or not in ONNX's format");
-  }
+  if (llvm::Error error = result->parse())
+    return error;
   if (!result->proto.has_graph() || result->proto.opset_import_size() == 0)
-    return damaged("it has no graph or no operator set");
+    return result->damaged("it has no graph or no operator set");
 
   if (int64_t version = result->proto.ir_version(); version > newestIR)
     return llvm::createStringError(
@@ -148,9 +122,59 @@ ModelFile::open(StringRef path, bool allowMissingWeights) {
                                    " is not supported; supported are opsets " +
                                    Twine(oldestOpset) + " to " +
                                    Twine(newestOpset));
+  // What was parsed tells whether a weight lies elsewhere; then it takes the
+  // values, too.
+  if (hoistWeights(result->proto).changed)
+    if (llvm::Error error = result->rewrite())
+      return error;
   if (llvm::Error error = result->describeInitializers(allowMissingWeights))
     return error;
   return result;
+}
+
+llvm::Error ModelFile::damaged(const Twine &why) const {
+  return llvm::createStringError("'" + modelPath +
+                                 "' is not an ONNX model: " + why);
+}
+
+llvm::Error ModelFile::parse() {
+  if (buffer->getBufferSize() == 0)
+    return damaged("the file is empty");
+  std::optional<StrippedModel> stripped = stripWeights(buffer->getBuffer());
+  if (!stripped)
+    return damaged("it is truncated or not in ONNX's format");
+  dataRanges = std::move(stripped->data);
+  if (stripped->bytes.size() >= size_t(1) << 30)
+    return damaged("its graph without weights is larger than 1 GiB");
+  google::protobuf::io::CodedInputStream stream(
+      reinterpret_cast<const uint8_t *>(stripped->bytes.data()),
+      int(stripped->bytes.size()));
+  if (proto.ParseFromCodedStream(&stream) && stream.ConsumedEntireMessage())
+    return llvm::Error::success();
+  // protobuf reads 100 messages inside each other, and a branch is three.
+  if (int64_t nesting = branchNesting(stripped->bytes); nesting > deepestBranch)
+    return llvm::createStringError(
+        "'" + modelPath + "': " + Twine(nesting) +
+        " branches of nodes If lie in each other, the limit is " +
+        Twine(deepestBranch) + "; move the inner ones into a function");
+  return damaged("it is truncated or not in ONNX's format");
+}
+
+llvm::Error ModelFile::rewrite() {
+  ::onnx::ModelProto whole;
+  const StringRef stored = buffer->getBuffer();
+  if (stored.size() >= size_t(INT_MAX) ||
+      !whole.ParseFromArray(stored.data(), int(stored.size())))
+    return llvm::createStringError(
+        "'" + modelPath +
+        "': weights that are no initializers (of Constant nodes, of bodies, "
+        "16-bit floats in int32_data) are read from files below 2 GiB; store "
+        "the large ones as external data");
+  literals = hoistWeights(whole).constants;
+  original = std::move(buffer);
+  buffer = llvm::MemoryBuffer::getMemBufferCopy(whole.SerializeAsString(),
+                                                modelPath);
+  return parse();
 }
 
 int64_t ModelFile::opset(StringRef domain) const {
@@ -174,9 +198,11 @@ llvm::Error ModelFile::describeInitializers(bool allowMissingWeights) {
         "' is not supported; store it densely");
   for (auto [index, tensor] : llvm::enumerate(graph().initializer()))
     if (llvm::Error error = describe(tensor, index, allowMissingWeights))
-      return llvm::createStringError("'" + modelPath + "': initializer '" +
-                                     tensor.name() +
-                                     "': " + llvm::toString(std::move(error)));
+      return llvm::createStringError(
+          "'" + modelPath +
+          (literals.contains(tensor.name()) ? "': constant '"
+                                            : "': initializer '") +
+          tensor.name() + "': " + llvm::toString(std::move(error)));
   return llvm::Error::success();
 }
 
@@ -186,6 +212,7 @@ llvm::Error ModelFile::describe(const TensorProto &tensor, int index,
   result.name = tensor.name();
   result.dtype = tensor.data_type();
   result.index = index;
+  result.mayBeLiteral = literals.contains(result.name);
   if (result.name.empty())
     return llvm::createStringError("has no name");
   if (byName.count(result.name))

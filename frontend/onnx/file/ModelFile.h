@@ -11,6 +11,7 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -32,6 +33,8 @@ struct Initializer {
   std::optional<ByteRange> bytes;
   /// The declared external file, or the bytes asked of it, are not there.
   bool missing = false;
+  /// It is a Constant node of the file, which holds a weight or a literal.
+  bool mayBeLiteral = false;
   /// Index in GraphProto.initializer.
   int index = 0;
 };
@@ -57,8 +60,13 @@ public:
   llvm::StringRef path() const { return modelPath; }
   /// The file as it is stored.
   llvm::ArrayRef<uint8_t> bytes() const {
-    return llvm::arrayRefFromStringRef(buffer->getBuffer());
+    return llvm::arrayRefFromStringRef(
+        (original ? original : buffer)->getBuffer());
   }
+  /// Whether weights of it were no initializers: ranges of the model file then
+  /// lie in `content`, and nowhere in the file.
+  bool isRewritten() const { return original != nullptr; }
+  llvm::StringRef content() const { return buffer->getBuffer(); }
   /// Version of an operator set that the model imports; 0 if it does not.
   int64_t opset(llvm::StringRef domain) const;
 
@@ -85,6 +93,11 @@ public:
                                  bool transposed) const;
 
 private:
+  llvm::Error damaged(const llvm::Twine &why) const;
+  /// Parses the buffer without its weights, and says where these lie in it.
+  llvm::Error parse();
+  /// Replaces the buffer by a model whose weights are all initializers.
+  llvm::Error rewrite();
   llvm::Error describeInitializers(bool allowMissingWeights);
   llvm::Error describe(const ::onnx::TensorProto &tensor, int index,
                        bool allowMissingWeights);
@@ -95,7 +108,9 @@ private:
   std::optional<llvm::StringRef> map(const Initializer &initializer) const;
 
   std::string modelPath;
-  std::unique_ptr<llvm::MemoryBuffer> buffer;
+  /// What is read, and the file where that is rewritten.
+  std::unique_ptr<llvm::MemoryBuffer> buffer, original;
+  llvm::StringSet<> literals;
   google::protobuf::Arena arena; // thousands of nodes
   ::onnx::ModelProto &proto =
       *google::protobuf::Arena::CreateMessage<::onnx::ModelProto>(&arena);

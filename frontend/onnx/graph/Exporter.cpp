@@ -28,6 +28,10 @@ std::vector<std::string> pythonStrings(StringRef text) {
 
 } // namespace
 
+bool isPyTorchs(const ModelFile &file) {
+  return file.model().producer_name() == "pytorch";
+}
+
 GraphSignature readSignature(const ::onnx::GraphProto &graph) {
   // Lines such as: p_lm_head_weight: PARAMETER target='lm_head.weight'
   GraphSignature result;

@@ -12,6 +12,10 @@
 
 namespace shardc::onnx {
 
+/// Whether one of PyTorch's exporters wrote the file, and nothing has rewritten
+/// it since.
+bool isPyTorchs(const ModelFile &file);
+
 /// The dynamo exporter's list of everything that a program takes.
 struct GraphSignature {
   bool present = false;

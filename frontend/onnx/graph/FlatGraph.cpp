@@ -2,6 +2,7 @@
 // front, attribute references are resolved.
 #include "frontend/onnx/graph/FlatGraph.h"
 #include "frontend/onnx/file/Metadata.h"
+#include "frontend/onnx/graph/Exporter.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -67,8 +68,8 @@ llvm::Error Flattener::append(const NodeProto &node, StringRef prefix,
   name = (prefix + name).str();
   if (const FunctionProto *function = functions.find(node))
     return openCall(node, name, *function);
-  result.push_back({&node, std::move(name), opset, origin,
-                    file.model().producer_name() == "pytorch"});
+  result.push_back(
+      {&node, std::move(name), opset, origin, onnx::isPyTorchs(file)});
   return llvm::Error::success();
 }
 

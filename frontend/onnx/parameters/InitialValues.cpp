@@ -2,6 +2,7 @@
 #include "frontend/onnx/parameters/InitialValues.h"
 #include "frontend/onnx/parameters/ParameterNames.h"
 
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <cmath>
@@ -21,9 +22,12 @@ public:
   Guess(llvm::ArrayRef<Parameter> parameters, llvm::ArrayRef<Node> nodes,
         const ModelFile &file)
       : nodes(nodes), file(file) {
-    for (auto [index, node] : llvm::enumerate(nodes))
+    for (auto [index, node] : llvm::enumerate(nodes)) {
       for (const std::string &output : node.proto->output())
         producer[output] = index;
+      for (auto [position, input] : llvm::enumerate(node.proto->input()))
+        firstReader.try_emplace(input, index, position);
+    }
     for (const Parameter &parameter : parameters)
       byName[parameter.name] = &parameter;
   }
@@ -60,10 +64,17 @@ private:
         (op == "Transpose" && rank == 2))
       return uniform(1 /
                      std::sqrt(std::max<double>(1, fanIn(parameter, node))));
-    if (op == "LayerNormalization" || op == "RMSNormalization" ||
-        op == "BatchNormalization" || op == "InstanceNormalization" ||
-        op == "GroupNormalization")
-      return input == 1 || input == 4 ? "constant:1" : "constant:0";
+    if (std::string value = ofNormalization(op, input); !value.empty())
+      return value;
+    if (op == "PRelu" && input == 1)
+      return "constant:0.25";
+    if (op == "Attention" && input == 1 && rank == 2) // com.microsoft's
+      return uniform(1 / std::sqrt(std::max<double>(1, parameter.dims[0])));
+    if (isView(op) && input == 0 && isVector(parameter))
+      if (auto reader = firstReader.find(node.output(0));
+          reader != firstReader.end())
+        return ofUse(parameter, *nodes[reader->second.first].proto,
+                     reader->second.second);
     if ((op == "Conv" || op == "ConvTranspose") && rank >= 2) {
       double fan = 1;
       for (int64_t dim : llvm::drop_begin(parameter.dims))
@@ -79,6 +90,36 @@ private:
       return lastComponent(parameter.name) == "weight" ? "normal:0,1"
                                                        : "normal:0,0.02";
     return "constant:0";
+  }
+
+  /// What normalizations, and those of com.microsoft that are fused with what is
+  /// before them, scale begins as 1, what they add as 0; empty for other ops.
+  static std::string ofNormalization(StringRef op, int input) {
+    int scale =
+        llvm::StringSwitch<int>(op)
+            .Cases({"LayerNormalization", "RMSNormalization",
+                    "SimplifiedLayerNormalization", "BatchNormalization",
+                    "InstanceNormalization", "GroupNormalization"},
+                   1)
+            .Cases(
+                {"SkipLayerNormalization", "SkipSimplifiedLayerNormalization"},
+                2)
+            .Case("EmbedLayerNormalization", 5)
+            .Default(0);
+    if (scale == 0 || input < scale)
+      return {};
+    const bool isVariance = op == "BatchNormalization" && input == 4;
+    return input == scale || isVariance ? "constant:1" : "constant:0";
+  }
+
+  static bool isView(StringRef op) {
+    return op == "Reshape" || op == "Unsqueeze" || op == "Squeeze" ||
+           op == "Cast";
+  }
+
+  static bool isVector(const Parameter &parameter) {
+    return llvm::count_if(parameter.dims,
+                          [](int64_t dim) { return dim != 1; }) <= 1;
   }
 
   std::string ofAliasUse(const Parameter &parameter) const {
@@ -163,6 +204,7 @@ private:
   llvm::ArrayRef<Node> nodes;
   const ModelFile &file;
   llvm::StringMap<int> producer;
+  llvm::StringMap<std::pair<int, int>> firstReader;
   llvm::StringMap<const Parameter *> byName;
 };
 

@@ -1,5 +1,6 @@
 // Names by the calls that read a parameter, then by modules, then by itself.
 #include "frontend/onnx/parameters/ParameterNames.h"
+#include "frontend/onnx/parameters/NameHints.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -187,7 +188,7 @@ static void addModules(llvm::StringSet<> &modules, StringRef module) {
 
 LegacyNames::LegacyNames(const ModelFile &file, llvm::ArrayRef<Node> nodes,
                          const Readers &readers)
-    : nodes(nodes), readers(readers) {
+    : nodes(nodes), readers(readers), isPyTorchs(onnx::isPyTorchs(file)) {
   for (const Initializer &initializer : file.initializers())
     if (!isGeneratedName(initializer.name))
       addModules(modulesOfTensors, moduleOf(initializer.name));
@@ -242,14 +243,19 @@ std::string LegacyNames::nameOf(int index, int input) const {
   return module.empty() ? module : module + ".weight";
 }
 
+bool LegacyNames::isRenamed(const Initializer &initializer) const {
+  return isGeneratedName(initializer.name) &&
+         (isPyTorchs || !isNumberedName(initializer.name));
+}
+
 std::vector<std::string>
 LegacyNames::namesOf(const Initializer &initializer,
                      llvm::ArrayRef<Reader> usedBy) const {
   std::vector<std::string> result;
-  bool isGenerated = isGeneratedName(initializer.name);
+  const bool renamed = isRenamed(initializer);
   for (const Reader &reader : usedBy)
     result.push_back(!reader.alias.empty() ? reader.alias
-                     : isGenerated         ? nameOf(reader.node, reader.input)
+                     : renamed             ? nameOf(reader.node, reader.input)
                                            : initializer.name);
   // What another node tells stands for those that tell nothing: they read the
   // same initializer, unless it is a copy that was merged for its values.
@@ -265,7 +271,7 @@ LegacyNames::namesOf(const Initializer &initializer,
 
 bool LegacyNames::isTransposed(const Initializer &initializer,
                                llvm::ArrayRef<Reader> usedBy) const {
-  return initializer.dims.size() == 2 && isGeneratedName(initializer.name) &&
+  return initializer.dims.size() == 2 && isRenamed(initializer) &&
          llvm::any_of(usedBy, [&](const Reader &reader) {
            return nodes[reader.node].proto->op_type() == "MatMul" &&
                   reader.input == 1;

@@ -77,9 +77,13 @@ public:
 
 private:
   std::string nameOf(int node, int input) const;
+  /// Whether an exporter gave it a name that says nothing, and the model's one
+  /// is found elsewhere.
+  bool isRenamed(const Initializer &initializer) const;
 
   llvm::ArrayRef<Node> nodes;
   const Readers &readers;
+  const bool isPyTorchs;
   /// Modules that named tensors belong to, and those of nodes, with the modules
   /// around them.
   llvm::StringSet<> modulesOfTensors, modulesOfNodes;

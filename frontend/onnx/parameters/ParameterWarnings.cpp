@@ -6,7 +6,8 @@ using llvm::ArrayRef;
 
 namespace shardc::onnx {
 
-std::vector<std::string> parameterWarnings(const ParameterTable &parameters) {
+std::vector<std::string> parameterWarnings(const ParameterTable &parameters,
+                                           bool isPyTorchs) {
   std::vector<std::string> warnings = roleWarnings(parameters.roles());
   auto quoted = [](ArrayRef<std::string> names) {
     return listFew(llvm::map_to_vector(
@@ -37,8 +38,10 @@ std::vector<std::string> parameterWarnings(const ParameterTable &parameters) {
         "trained under names that the exporter made "
         "up: " +
         quoted(unnamed) +
-        "; it may have computed them from the model's parameters: "
-        "torch.onnx.export with do_constant_folding=False keeps these");
+        (isPyTorchs
+             ? "; it may have computed them from the model's parameters: "
+               "torch.onnx.export with do_constant_folding=False keeps these"
+             : "; it may have computed them from the model's parameters"));
   if (ArrayRef<std::string> unchanged = parameters.unchanged();
       !unchanged.empty())
     warnings.push_back(
@@ -50,14 +53,19 @@ std::vector<std::string> parameterWarnings(const ParameterTable &parameters) {
     warnings.push_back(
         "row " + std::to_string(row) + " of '" + name +
         "' is zeros, as padding_idx leaves it, and is trained as every other: "
-        "the file does not tell; torch.onnx.export with dynamo=True keeps "
-        "padding_idx, and so does shardc export");
+        "the file does not tell" +
+        (isPyTorchs ? "; torch.onnx.export with dynamo=True keeps "
+                      "padding_idx, and so does shardc export"
+                    : ""));
   if (ArrayRef<std::string> several = parameters.suspicious(); !several.empty())
     warnings.push_back(
         "several modules read each of '" + llvm::join(several, "', '") +
         "', which is one parameter: if they were several that had equal "
-        "values, torch.onnx.export with dynamo=True and optimize=False keeps "
-        "them apart");
+        "values, " +
+        (isPyTorchs ? "torch.onnx.export with dynamo=True and optimize=False "
+                      "keeps them apart, and "
+                    : "") +
+        "--untie REGEX gives each module its own");
   return warnings;
 }
 

@@ -10,7 +10,8 @@
 namespace shardc::onnx {
 
 /// One line each, with the export that leaves nothing to warn of.
-std::vector<std::string> parameterWarnings(const ParameterTable &parameters);
+std::vector<std::string> parameterWarnings(const ParameterTable &parameters,
+                                           bool isPyTorchs);
 
 } // namespace shardc::onnx
 

@@ -7,6 +7,7 @@
 #include "frontend/onnx/graph/GradientReach.h"
 #include "frontend/onnx/parameters/InitialValues.h"
 #include "frontend/onnx/parameters/ListedNames.h"
+#include "frontend/onnx/parameters/MergedParameters.h"
 #include "frontend/onnx/parameters/ParameterNames.h"
 #include "frontend/onnx/parameters/Roles.h"
 
@@ -51,7 +52,8 @@ public:
         roles(file, nodes, signature, choices), readers(file, nodes),
         folds(file, nodes, signature, readers),
         names(file, nodes, signature, readers),
-        legacyNames(file, nodes, readers) {}
+        legacyNames(file, nodes, readers),
+        merged(file, nodes, readers, legacyNames, choices) {}
 
   ParameterTable run() {
     for (auto &[initializer, usedBy] : readers.all()) {
@@ -86,6 +88,8 @@ public:
       listed.findLost(result);
     }
     result.roleFindings = roles.apply(found);
+    if (result.roleFindings.problem.empty())
+      result.roleFindings.problem = merged.problem();
     findRunning();
     finish();
     return std::move(result);
@@ -110,7 +114,6 @@ private:
                         std::vector<std::pair<int, int>> uses);
   void joinTransposedCopies();
   std::string scopeOfUses(const Parameter &parameter) const;
-  bool mayBeSeveral(const Parameter &parameter) const;
   bool isRunning(const Parameter &parameter) const;
   void findPadded();
   void findRunning();
@@ -127,6 +130,7 @@ private:
   Folds folds;
   SignatureNames names;
   LegacyNames legacyNames;
+  MergedParameters merged;
   llvm::DenseMap<const Initializer *, Fold> trained;
   std::vector<const Initializer *> buffers;
   llvm::StringMap<size_t> byName;
@@ -178,7 +182,7 @@ void Recovery::addConstant(const Initializer &initializer,
       }))
     return; // scales of a Resize, weights of a loss's classes
   bool buffer =
-      isFloatType(initializer.dtype) &&
+      isFloatType(initializer.dtype) && !initializer.mayBeLiteral &&
       (initializer.elements > constantElements || !initializer.dims.empty()) &&
       (initializer.elements > constantElements ||
        !isGeneratedName(initializer.name));
@@ -233,7 +237,10 @@ void Recovery::addByLegacyNames(const Initializer &initializer,
                                 llvm::ArrayRef<Reader> usedBy) {
   Fold fold;
   fold.transposed = legacyNames.isTransposed(initializer, usedBy);
-  std::vector<std::string> meant = legacyNames.namesOf(initializer, usedBy);
+  const std::optional<std::vector<std::string>> untied =
+      merged.untie(initializer, usedBy);
+  std::vector<std::string> meant =
+      untied ? *untied : legacyNames.namesOf(initializer, usedBy);
   Groups groups;
   for (auto [reader, name] : llvm::zip(usedBy, meant)) {
     if (name.empty())
@@ -244,7 +251,7 @@ void Recovery::addByLegacyNames(const Initializer &initializer,
                     "export with do_constant_folding=False");
     groups[name].emplace_back(reader.node, reader.input);
   }
-  if (isGeneratedName(initializer.name))
+  if (!untied && isGeneratedName(initializer.name))
     for (auto &[name, uses] : groups)
       if (StringRef first = groups.front().first;
           name != first && isTied(initializer, first, name))
@@ -257,7 +264,7 @@ void Recovery::addByLegacyNames(const Initializer &initializer,
   std::vector<StringRef> kept;
   for (auto &[name, uses] : groups) {
     auto tied = llvm::find_if(kept, [&](StringRef other) {
-      return isTied(initializer, other, name);
+      return !untied && isTied(initializer, other, name);
     });
     StringRef parameter = tied == kept.end() ? name : *tied;
     if (tied == kept.end())
@@ -304,7 +311,8 @@ Parameter &Recovery::addBinding(StringRef name, const Initializer &initializer,
 }
 
 /// Exporters that fold constants store a tied head a second time, transposed
-/// and without a name. Equal values alone tell it where there is no signature.
+/// and, PyTorch's, without a name. Equal values alone tell it where there is no
+/// signature.
 void Recovery::joinTransposedCopies() {
   if (signature.present)
     return;
@@ -315,7 +323,11 @@ void Recovery::joinTransposedCopies() {
       if (auto corners = file.corners(*parameter.bindings[0].initializer))
         alike[*corners].push_back(&parameter);
   for (Parameter &copy : found) {
-    if (copy.bindings.size() != 1 || !copy.bindings[0].transposed)
+    if (copy.bindings.size() != 1)
+      continue;
+    // What is not known to be a transpose is one of what is read before it.
+    const bool isTransposed = copy.bindings[0].transposed;
+    if (!isTransposed && (isPyTorchs(file) || !copy.trainable))
       continue;
     auto corners = file.corners(*copy.bindings[0].initializer);
     if (!corners)
@@ -323,15 +335,19 @@ void Recovery::joinTransposedCopies() {
     for (Parameter *candidate : alike[*corners]) {
       Parameter &other = *candidate;
       if (&other == &copy || other.bindings.empty() ||
-          other.bindings[0].transposed || other.dims != copy.dims ||
-          !other.trainable)
+          other.bindings[0].transposed || !other.trainable ||
+          (isTransposed ? other.dims != copy.dims : &other > &copy))
         continue;
       const Initializer &stored = *other.bindings[0].initializer;
       if (file.isUniform(stored).value_or(true) ||
           !file.sameValues(stored, *copy.bindings[0].initializer, true)
                .value_or(false))
         continue;
+      // Layers that begin as an identity are not tied.
+      if (!isTransposed && file.sameValues(stored, stored, true).value_or(true))
+        continue;
       other.bindings.push_back(std::move(copy.bindings[0]));
+      other.bindings.back().transposed = true;
       if (!llvm::is_contained(other.aliases, copy.name))
         other.aliases.push_back(copy.name);
       copy.bindings.clear();
@@ -355,32 +371,6 @@ std::string Recovery::scopeOfUses(const Parameter &parameter) const {
       common = std::move(scope);
     }
   return parameter.trainable ? common.value_or("") : "";
-}
-
-/// Whether nodes of several modules read a parameter that the legacy exporter
-/// may have merged of some with equal values (or that is joined here with a
-/// transposed copy): of vectors with one value
-/// everywhere, or of matrices, where none is an embedding's that a head is tied
-/// to.
-bool Recovery::mayBeSeveral(const Parameter &parameter) const {
-  if (!parameter.trainable || parameter.running)
-    return false;
-  llvm::StringSet<> modules;
-  bool isEmbedding = false;
-  for (const Binding &binding : parameter.bindings)
-    for (auto [node, input] : binding.uses) {
-      StringRef op = nodes[node].proto->op_type();
-      isEmbedding |= op == "Gather";
-      if (op != "Identity")
-        modules.insert(legacyNames.moduleOfNode(nodes[node]));
-    }
-  if (modules.size() < 2)
-    return false;
-  return parameter.dims.size() == 1
-             ? parameter.aliases.empty() &&
-                   file.isUniform(*parameter.bindings[0].initializer)
-                       .value_or(false)
-             : !parameter.aliases.empty() && !isEmbedding;
 }
 
 /// Whether norms by the batch's statistics read a parameter as one that runs,
@@ -462,7 +452,7 @@ void Recovery::finish() {
       if (parameter.trainable && isGeneratedName(parameter.name) &&
           !roles.isWanted(*parameter.bindings[0].initializer))
         result.unnamedNames.push_back(parameter.name);
-      else if (mayBeSeveral(parameter))
+      else if (merged.maybe(parameter))
         result.suspiciousNames.push_back(
             llvm::join(llvm::concat<const std::string>(
                            llvm::ArrayRef(parameter.name), parameter.aliases),

@@ -16,6 +16,8 @@ struct RoleChoices {
   std::vector<std::string> trainable;
   /// --buffer: what is not a parameter.
   std::vector<std::string> buffers;
+  /// --untie: what is a parameter of each module that reads it.
+  std::vector<std::string> untied;
 };
 
 /// A tensor whose role the file does not tell.
@@ -30,6 +32,9 @@ struct RoleFindings {
   std::vector<RoleNote> notes;
   /// Tensors that a --trainable found besides parameters, and left as they are.
   std::vector<std::string> passedOver;
+  /// Matrices of products and tables that Constant nodes hold beside weights that
+  /// are initializers.
+  std::vector<std::string> constants;
   /// Why a choice cannot be followed; empty where all can.
   std::string problem;
 };

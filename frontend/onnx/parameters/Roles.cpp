@@ -3,6 +3,7 @@
 #include "frontend/onnx/parameters/Roles.h"
 #include "frontend/nn/support/NamePattern.h"
 #include "frontend/onnx/graph/GradientReach.h"
+#include "frontend/onnx/parameters/NameHints.h"
 #include "frontend/onnx/parameters/ParameterNames.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -14,46 +15,24 @@ using ::onnx::TensorProto;
 namespace shardc::onnx {
 namespace {
 
+bool isFloat(int dtype) {
+  return dtype == TensorProto::FLOAT || dtype == TensorProto::DOUBLE ||
+         dtype == TensorProto::FLOAT16 || dtype == TensorProto::BFLOAT16;
+}
 bool isFloat(const Initializer &initializer) {
-  return initializer.dtype == TensorProto::FLOAT ||
-         initializer.dtype == TensorProto::DOUBLE ||
-         initializer.dtype == TensorProto::FLOAT16 ||
-         initializer.dtype == TensorProto::BFLOAT16;
+  return isFloat(initializer.dtype);
 }
 
-/// Names that PyTorch's own modules give to parameters: Linear.weight,
-/// MultiheadAttention.in_proj_bias, LSTM.weight_ih_l0, WeightNorm.weight_g.
-bool isParameterName(StringRef name) {
-  StringRef last = lastComponent(name);
-  return last == "weight" || last == "bias" || last.starts_with("weight_") ||
-         last.starts_with("bias_") || last.starts_with("in_proj_");
+/// Whether a product reads its weight there.
+bool readsFactor(StringRef op, int input) {
+  return (op == "MatMul" || op == "Gemm" || op == "Conv" ||
+          op == "ConvTranspose") &&
+         input >= 1;
 }
 
-/// Names that modules give to buffers of numbers that no rule shows:
-/// statistics, frequencies that were scaled, biases that are set and not
-/// learned.
-bool isBufferName(StringRef name) {
-  StringRef last = lastComponent(name);
-  static constexpr StringRef names[] = {
-      "running_mean", "running_var", "inv_freq",    "cos_cached",
-      "sin_cached",   "freqs_cis",   "masked_bias", "final_logits_bias"};
-  return llvm::is_contained(names, last) || last.ends_with("_inv_freq");
-}
-
-/// Names of tables and masks, where their values are not there to be seen.
-bool isTableName(StringRef name, size_t rank) {
-  StringRef last = lastComponent(name);
-  static constexpr StringRef names[] = {"cos",    "sin",   "freqs", "mask",
-                                        "slopes", "alibi", "pe"};
-  return llvm::is_contained(names, last) || last.ends_with("_mask") ||
-         last.starts_with("cos_") || last.starts_with("sin_") ||
-         (last == "bias" && rank == 4);
-}
-
-/// Whether the name is an exporter's, not a module's.
-bool isExportersName(StringRef name) {
-  return isGeneratedName(name) || name.starts_with("scalar_tensor") ||
-         name.contains("lifted_tensor") || name.contains("_tensor_constant");
+/// Whether it is that, or the table that rows are taken of.
+bool readsWeight(StringRef op, int input) {
+  return readsFactor(op, input) || (op == "Gather" && input == 0);
 }
 
 /// The patterns that have a valid expression; complains about the first that
@@ -85,7 +64,8 @@ bool isFound(const llvm::Regex &regex, const Parameter &parameter) {
 
 Roles::Roles(const ModelFile &file, llvm::ArrayRef<Node> nodes,
              const GraphSignature &signature, const RoleChoices &choices)
-    : file(file), nodes(nodes), signature(signature), choices(choices) {
+    : file(file), nodes(nodes), signature(signature), choices(choices),
+      isPyTorchs(onnx::isPyTorchs(file)) {
   collectUses();
   if (!signature.present) {
     llvm::StringSet<> reached = gradientReach(file.graph(), nodes);
@@ -125,11 +105,7 @@ bool Roles::isReadBy(const Initializer &initializer,
 
 /// Whether a product reads it, as its weight.
 bool Roles::isFactor(const Initializer &initializer) const {
-  return isReadBy(initializer, [](StringRef op, int input) {
-    return (op == "MatMul" || op == "Gemm" || op == "Conv" ||
-            op == "ConvTranspose") &&
-           input >= 1;
-  });
+  return isReadBy(initializer, readsFactor);
 }
 
 /// Whether it is a product's matrix: what is transposed is so for a product.
@@ -146,26 +122,29 @@ Roles::Verdict Roles::judge(const Initializer &initializer) const {
         return op == "STFT" && input == 2;
       }))
     return {false, "the window of a Fourier transform"};
+  if (isLiteralName(initializer.name))
+    return {false,
+            initializer.elements == 1 ? "" : "a constant of the program"};
   if (!isExportersName(initializer.name))
     return judgeNamed(initializer);
   // A weight that the legacy exporter transposed, or a table that it renamed.
-  if (initializer.dims.size() >= 2 &&
-      (isFactor(initializer) ||
-       isReadBy(initializer, [](StringRef op, int input) {
-         return op == "Gather" && input == 0;
-       })))
+  if (initializer.dims.size() >= 2 && isReadBy(initializer, readsWeight))
     return {true, {}};
   // Numbers, masks and tables are what exporters compute; other values, and
   // vectors of one value (1 + weight, when the weight is new), were computed
   // from a parameter, most likely.
   const StoredForm form = formOf(file, initializer);
+  if (!isPyTorchs && isNumberedName(initializer.name))
+    return {initializer.elements > 1 &&
+                (form == StoredForm::Free || form == StoredForm::Uniform),
+            {}};
   if (initializer.elements == 1 ||
       (form != StoredForm::Free &&
        (form != StoredForm::Uniform || initializer.dims.size() != 1)))
     return {};
-  return {
-      false,
-      "computed by the exporter: do_constant_folding=False keeps what from"};
+  return {false, isPyTorchs ? "computed by the exporter: "
+                              "do_constant_folding=False keeps what from"
+                            : "computed by the exporter"};
 }
 
 Roles::Verdict Roles::judgeNamed(const Initializer &initializer) const {
@@ -190,8 +169,11 @@ Roles::Verdict Roles::judgeNamed(const Initializer &initializer) const {
     return {false, formText(form).str()};
   // Exporters that are not PyTorch's name parameters and constants as they
   // like.
-  if (file.model().producer_name() != "pytorch") {
-    if (initializer.elements == 1 && !name.contains('.'))
+  if (!isPyTorchs) {
+    // "scales.0" is a number of a list, and more often one that a tool counted.
+    StringRef last = lastComponent(name);
+    if (initializer.elements == 1 && !isVariableName(name) &&
+        (last == name || llvm::all_of(last, llvm::isDigit)))
       return {false, "a number"};
     return {true, {}};
   }
@@ -299,8 +281,30 @@ void Roles::demote(std::vector<Parameter> &parameters,
   }
 }
 
+/// Constant nodes whose result a product multiplies by, or a Gather takes rows
+/// of; PyTorch's exporters write none for a parameter.
+std::vector<std::string> Roles::constantWeights() const {
+  std::vector<std::string> result;
+  if (isPyTorchs || signature.present)
+    return result;
+  llvm::StringSet<> matrices;
+  for (const Node &node : nodes)
+    for (auto [position, input] : llvm::enumerate(node.proto->input()))
+      if (readsWeight(node.proto->op_type(), int(position)))
+        matrices.insert(input);
+  for (const Node &node : nodes)
+    for (const auto &attribute : node.proto->attribute())
+      if (node.proto->op_type() == "Constant" && attribute.name() == "value" &&
+          attribute.t().dims_size() >= 2 &&
+          isFloat(attribute.t().data_type()) &&
+          matrices.contains(node.proto->output(0)))
+        result.push_back(node.proto->output(0));
+  return result;
+}
+
 RoleFindings Roles::apply(std::vector<Parameter> &parameters) const {
   RoleFindings findings;
+  findings.constants = constantWeights();
   std::vector<RoleNote> tables;
   for (Parameter &parameter : parameters)
     if (isSineTable(parameter)) {
@@ -360,8 +364,8 @@ std::vector<std::string> roleWarnings(const RoleFindings &findings) {
       fixed.push_back("'" + note.name + "' (" + note.reason + ")");
   if (!fixed.empty())
     result.push_back(
-        "the file does not say whether PyTorch trains these tensors; by their "
-        "values, their origin or their names they are not trained here: " +
+        "the file does not say which tensors are trained; by their values, "
+        "their origin or their names they are not trained here: " +
         listFew(fixed) +
         "; --trainable REGEX --trainable . trains them too, --buffer REGEX "
         "agrees");
@@ -371,6 +375,15 @@ std::vector<std::string> roleWarnings(const RoleFindings &findings) {
         "buffers; they are trained: " +
         listFew(trained) +
         "; --buffer REGEX keeps them as they are, --trainable . agrees");
+  if (!findings.constants.empty()) {
+    std::vector<std::string> names;
+    for (const std::string &name : findings.constants)
+      names.push_back("'" + name + "'");
+    result.push_back(
+        "Constant nodes hold the matrices " + listFew(names) +
+        ", which are not trained: make them initializers of the graph if they "
+        "are weights");
+  }
   if (!findings.passedOver.empty()) {
     std::vector<std::string> names;
     for (const std::string &name : findings.passedOver)

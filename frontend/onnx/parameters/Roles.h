@@ -54,6 +54,7 @@ private:
   bool isFactor(const Initializer &initializer) const;
   bool isMatrix(const Initializer &initializer) const;
   bool isSineTable(const Parameter &parameter) const;
+  std::vector<std::string> constantWeights() const;
   void promote(std::vector<Parameter> &parameters,
                RoleFindings &findings) const;
   void demote(std::vector<Parameter> &parameters, RoleFindings &findings) const;
@@ -62,6 +63,7 @@ private:
   llvm::ArrayRef<Node> nodes;
   const GraphSignature &signature;
   const RoleChoices &choices;
+  const bool isPyTorchs;
   llvm::StringMap<llvm::SmallVector<Use, 2>> uses;
   llvm::DenseMap<const Initializer *, Verdict> verdicts;
   std::vector<llvm::Regex> dedicated;

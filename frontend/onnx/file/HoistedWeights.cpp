@@ -1,0 +1,203 @@
+// A walk over the graph and its bodies, inner ones first.
+#include "frontend/onnx/file/HoistedWeights.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringMap.h"
+
+using ::onnx::GraphProto;
+using ::onnx::NodeProto;
+using ::onnx::TensorProto;
+
+namespace shardc::onnx {
+namespace {
+
+bool isHalf(int dtype) {
+  return dtype == TensorProto::FLOAT16 || dtype == TensorProto::BFLOAT16;
+}
+
+/// Whether a tensor may be a weight: a float of more than one element.
+bool mayBeWeight(const TensorProto &tensor) {
+  if (tensor.data_type() != TensorProto::FLOAT &&
+      tensor.data_type() != TensorProto::DOUBLE && !isHalf(tensor.data_type()))
+    return false;
+  // A dim of 0 is none, and two large ones are more than one element.
+  return llvm::all_of(tensor.dims(), [](int64_t dim) { return dim > 0; }) &&
+         llvm::any_of(tensor.dims(), [](int64_t dim) { return dim > 1; });
+}
+
+/// The tensor of a Constant node that may hold a weight, else null.
+TensorProto *weightOf(NodeProto &node) {
+  if (node.op_type() != "Constant" ||
+      (!node.domain().empty() && node.domain() != "ai.onnx") ||
+      node.output_size() != 1)
+    return nullptr;
+  for (auto &attribute : *node.mutable_attribute())
+    if (attribute.name() == "value" && attribute.has_t() &&
+        mayBeWeight(attribute.t()))
+      return attribute.mutable_t();
+  return nullptr;
+}
+
+/// Calls `visit` with each graph that is an attribute of the node.
+void forBodies(NodeProto &node, llvm::function_ref<void(GraphProto &)> visit) {
+  for (auto &attribute : *node.mutable_attribute()) {
+    if (attribute.has_g())
+      visit(*attribute.mutable_g());
+    for (GraphProto &graph : *attribute.mutable_graphs())
+      visit(graph);
+  }
+}
+
+class Hoister {
+public:
+  explicit Hoister(::onnx::ModelProto &model)
+      : model(model), takesConstants(model.producer_name() != "pytorch" &&
+                                     llvm::none_of(model.graph().initializer(),
+                                                   mayBeWeight)) {}
+
+  HoistedWeights run() {
+    addNames(*model.mutable_graph(), /*isBody=*/false);
+    visit(*model.mutable_graph(), /*isBody=*/false);
+    if (!hoisted.empty()) {
+      for (TensorProto &tensor : hoisted)
+        *model.mutable_graph()->add_initializer() = std::move(tensor);
+      // Before version 4 an initializer had to be an input, too.
+      model.set_ir_version(std::max<int64_t>(model.ir_version(), 4));
+    }
+    for (TensorProto &tensor : *model.mutable_graph()->mutable_initializer())
+      makeRaw(tensor);
+    return std::move(result);
+  }
+
+private:
+  /// Counts the values of a graph and of its bodies by their names, which bodies
+  /// may repeat.
+  void addNames(GraphProto &graph, bool isBody) {
+    for (const TensorProto &tensor : graph.initializer())
+      ++definitions[tensor.name()];
+    for (const auto &input : graph.input())
+      if (isBody || !isInitializer(graph, input.name()))
+        ++definitions[input.name()];
+    for (NodeProto &node : *graph.mutable_node()) {
+      for (const std::string &output : node.output())
+        ++definitions[output];
+      forBodies(node, [&](GraphProto &body) { addNames(body, true); });
+    }
+  }
+
+  static bool isInitializer(const GraphProto &graph, llvm::StringRef name) {
+    return llvm::any_of(graph.initializer(), [&](const TensorProto &tensor) {
+      return tensor.name() == name;
+    });
+  }
+
+  void visit(GraphProto &graph, bool isBody) {
+    for (NodeProto &node : *graph.mutable_node())
+      forBodies(node, [&](GraphProto &body) { visit(body, true); });
+    // What a graph hands out, or takes, is its own.
+    llvm::StringSet<> own;
+    for (const auto &output : graph.output())
+      own.insert(output.name());
+    if (isBody)
+      for (const auto &input : graph.input())
+        own.insert(input.name());
+    auto take = [&](TensorProto &tensor) {
+      std::string name = freeName(tensor.name());
+      if (name != tensor.name())
+        rename(graph, tensor.name(), name);
+      tensor.set_name(name);
+      hoisted.push_back(std::move(tensor));
+      result.changed = true;
+    };
+    if (takesConstants)
+      eraseIf(*graph.mutable_node(), [&](NodeProto &node) {
+        TensorProto *weight = weightOf(node);
+        if (!weight || own.contains(node.output(0)))
+          return false;
+        weight->set_name(node.output(0));
+        take(*weight);
+        result.constants.insert(hoisted.back().name());
+        return true;
+      });
+    if (isBody)
+      eraseIf(*graph.mutable_initializer(), [&](TensorProto &tensor) {
+        if (!mayBeWeight(tensor) || own.contains(tensor.name()))
+          return false;
+        take(tensor);
+        return true;
+      });
+  }
+
+  template <typename T, typename Predicate>
+  static void eraseIf(google::protobuf::RepeatedPtrField<T> &list,
+                      Predicate predicate) {
+    list.erase(std::remove_if(list.begin(), list.end(), predicate), list.end());
+  }
+
+  /// The name, where no other value of the model has it.
+  std::string freeName(const std::string &name) {
+    if (definitions[name] == 1)
+      return name;
+    std::string own;
+    for (int number = 1; own.empty() || definitions.contains(own); ++number)
+      own = name + "_" + std::to_string(number);
+    ++definitions[own];
+    --definitions[name];
+    return own;
+  }
+
+  /// Renames what a graph reads, and its bodies where they have no other value of
+  /// that name.
+  static void rename(GraphProto &graph, const std::string &from,
+                     const std::string &to) {
+    for (NodeProto &node : *graph.mutable_node()) {
+      for (std::string &input : *node.mutable_input())
+        if (input == from)
+          input = to;
+      forBodies(node, [&](GraphProto &body) {
+        if (!defines(body, from))
+          rename(body, from, to);
+      });
+    }
+  }
+
+  static bool defines(const GraphProto &graph, const std::string &name) {
+    return isInitializer(graph, name) ||
+           llvm::any_of(
+               graph.input(),
+               [&](const auto &input) { return input.name() == name; }) ||
+           llvm::any_of(graph.node(), [&](const NodeProto &node) {
+             return llvm::is_contained(node.output(), name);
+           });
+  }
+
+  /// onnx.proto: 16-bit floats in int32_data, one in the low bits of each.
+  void makeRaw(TensorProto &tensor) {
+    if (!isHalf(tensor.data_type()) || tensor.int32_data().empty() ||
+        tensor.has_raw_data())
+      return;
+    std::string bytes;
+    bytes.reserve(tensor.int32_data_size() * 2);
+    for (int32_t bits : tensor.int32_data()) {
+      bytes.push_back(char(bits));
+      bytes.push_back(char(bits >> 8));
+    }
+    tensor.clear_int32_data();
+    tensor.set_raw_data(std::move(bytes));
+    result.changed = true;
+  }
+
+  ::onnx::ModelProto &model;
+  const bool takesConstants;
+  HoistedWeights result;
+  llvm::StringMap<int> definitions;
+  std::vector<TensorProto> hoisted;
+};
+
+} // namespace
+
+HoistedWeights hoistWeights(::onnx::ModelProto &model) {
+  return Hoister(model).run();
+}
+
+} // namespace shardc::onnx
