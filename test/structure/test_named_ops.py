@@ -11,8 +11,8 @@ OPS_THAT_PASSES_NAME = {
     "passes/FSDPExchangeRows.cpp": 2,
     # A broadcast's gradient adds up, a cast's does not; of the fused loss one result is not wide.
     "passes/GradientTypes.cpp": 3,
-    # The graph's own loss, its labels behind slices, and logits behind a reshape or a cast.
-    "passes/NNAttachLoss.cpp": 5,
+    # The graph's own loss, and its labels behind slices.
+    "passes/NNAttachLoss.cpp": 3,
     # What stops gradients, and casts, between whose types gradients are chosen.
     "passes/NNDifferentiate.cpp": 2,
     # Tables, weights, and what is added or subtracted as a vector: a bias.
@@ -35,6 +35,8 @@ OPS_THAT_PASSES_NAME = {
     "passes/analyses/RecomputationRules.cpp": 2,
     # Two of the moves say by themselves how far apart samples are behind them.
     "passes/analyses/SampleStrides.cpp": 2,
+    # What makes probabilities of logits, behind casts.
+    "passes/loss/Probabilities.cpp": 3,
     # A gradient may be made before it is reshaped.
     "passes/shard/Reductions.cpp": 1,
     # A head that is one op with its loss is the product that it was; of a table that only lookups

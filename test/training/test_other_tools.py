@@ -1,6 +1,6 @@
-"""Files of tools that are not PyTorch: weights that are no initializers, parameters that were merged
-since they began equal, and a table that is stored a second time, transposed. Each is trained, to
-the bit, as the file that has them as they are meant."""
+"""Files of tools that are not PyTorch: weights that are no initializers, parameters that were
+merged since they began equal, and a table that is stored a second time, transposed. Each is
+trained, to the bit, as the file that has them as they are meant."""
 import os
 import tempfile
 import unittest

@@ -17,6 +17,35 @@ std::string uniform(double bound) {
       .str();
 }
 
+/// What normalizations, and those of com.microsoft that are fused with what is
+/// before them, scale begins as 1, what they add as 0; empty for other ops.
+std::string ofNormalization(StringRef op, int input) {
+  int scale =
+      llvm::StringSwitch<int>(op)
+          .Cases({"LayerNormalization", "RMSNormalization",
+                  "SimplifiedLayerNormalization", "BatchNormalization",
+                  "InstanceNormalization", "GroupNormalization"},
+                 1)
+          .Cases({"SkipLayerNormalization", "SkipSimplifiedLayerNormalization"},
+                 2)
+          .Case("EmbedLayerNormalization", 5)
+          .Default(0);
+  if (scale == 0 || input < scale)
+    return {};
+  const bool isVariance = op == "BatchNormalization" && input == 4;
+  return input == scale || isVariance ? "constant:1" : "constant:0";
+}
+
+bool isView(StringRef op) {
+  return op == "Reshape" || op == "Unsqueeze" || op == "Squeeze" ||
+         op == "Cast";
+}
+
+bool isVector(const Parameter &parameter) {
+  return llvm::count_if(parameter.dims, [](int64_t dim) { return dim != 1; }) <=
+         1;
+}
+
 class Guess {
 public:
   Guess(llvm::ArrayRef<Parameter> parameters, llvm::ArrayRef<Node> nodes,
@@ -92,36 +121,6 @@ private:
     return "constant:0";
   }
 
-  /// What normalizations, and those of com.microsoft that are fused with what is
-  /// before them, scale begins as 1, what they add as 0; empty for other ops.
-  static std::string ofNormalization(StringRef op, int input) {
-    int scale =
-        llvm::StringSwitch<int>(op)
-            .Cases({"LayerNormalization", "RMSNormalization",
-                    "SimplifiedLayerNormalization", "BatchNormalization",
-                    "InstanceNormalization", "GroupNormalization"},
-                   1)
-            .Cases(
-                {"SkipLayerNormalization", "SkipSimplifiedLayerNormalization"},
-                2)
-            .Case("EmbedLayerNormalization", 5)
-            .Default(0);
-    if (scale == 0 || input < scale)
-      return {};
-    const bool isVariance = op == "BatchNormalization" && input == 4;
-    return input == scale || isVariance ? "constant:1" : "constant:0";
-  }
-
-  static bool isView(StringRef op) {
-    return op == "Reshape" || op == "Unsqueeze" || op == "Squeeze" ||
-           op == "Cast";
-  }
-
-  static bool isVector(const Parameter &parameter) {
-    return llvm::count_if(parameter.dims,
-                          [](int64_t dim) { return dim != 1; }) <= 1;
-  }
-
   std::string ofAliasUse(const Parameter &parameter) const {
     for (const Binding &binding : parameter.bindings)
       for (auto [node, input] : binding.uses)
@@ -163,43 +162,7 @@ private:
 
   /// Depth of the product whose bias input `input` of `node` is; 0 where it is
   /// none.
-  double fanInOfProduct(const ::onnx::NodeProto &node, int input) const {
-    const ::onnx::NodeProto *product = &node;
-    if (node.op_type() == "Add") {
-      if (node.input_size() != 2)
-        return 0;
-      auto entry = producer.find(node.input(1 - std::min(input, 1)));
-      if (entry == producer.end())
-        return 0;
-      product = nodes[entry->second].proto;
-    }
-    StringRef op = product->op_type();
-    bool isConvolution = op == "Conv" || op == "ConvTranspose";
-    if ((op != "MatMul" && op != "Gemm" && !isConvolution) ||
-        product->input_size() < 2)
-      return 0;
-    bool transposed = false;
-    std::string weight = product->input(1);
-    for (const auto &attribute : product->attribute())
-      transposed |= attribute.name() == "transB" && attribute.i();
-    for (int hops = 0; hops < 4 && !file.find(weight);
-         ++hops) { // behind Transpose and Identity
-      auto entry = producer.find(weight);
-      if (entry == producer.end() ||
-          nodes[entry->second].proto->input_size() != 1)
-        return 0;
-      transposed ^= nodes[entry->second].proto->op_type() == "Transpose";
-      weight = nodes[entry->second].proto->input(0);
-    }
-    const Initializer *initializer = file.find(weight);
-    if (!initializer || initializer->dims.size() < 2)
-      return 0;
-    double fan = initializer->dims[transposed || isConvolution ? 1 : 0];
-    if (isConvolution)
-      for (int64_t dim : llvm::drop_begin(initializer->dims, 2))
-        fan *= dim;
-    return fan;
-  }
+  double fanInOfProduct(const ::onnx::NodeProto &node, int input) const;
 
   llvm::ArrayRef<Node> nodes;
   const ModelFile &file;
@@ -207,6 +170,44 @@ private:
   llvm::StringMap<std::pair<int, int>> firstReader;
   llvm::StringMap<const Parameter *> byName;
 };
+
+double Guess::fanInOfProduct(const ::onnx::NodeProto &node, int input) const {
+  const ::onnx::NodeProto *product = &node;
+  if (node.op_type() == "Add") {
+    if (node.input_size() != 2)
+      return 0;
+    auto entry = producer.find(node.input(1 - std::min(input, 1)));
+    if (entry == producer.end())
+      return 0;
+    product = nodes[entry->second].proto;
+  }
+  StringRef op = product->op_type();
+  bool isConvolution = op == "Conv" || op == "ConvTranspose";
+  if ((op != "MatMul" && op != "Gemm" && !isConvolution) ||
+      product->input_size() < 2)
+    return 0;
+  bool transposed = false;
+  std::string weight = product->input(1);
+  for (const auto &attribute : product->attribute())
+    transposed |= attribute.name() == "transB" && attribute.i();
+  for (int hops = 0; hops < 4 && !file.find(weight);
+       ++hops) { // behind Transpose and Identity
+    auto entry = producer.find(weight);
+    if (entry == producer.end() ||
+        nodes[entry->second].proto->input_size() != 1)
+      return 0;
+    transposed ^= nodes[entry->second].proto->op_type() == "Transpose";
+    weight = nodes[entry->second].proto->input(0);
+  }
+  const Initializer *initializer = file.find(weight);
+  if (!initializer || initializer->dims.size() < 2)
+    return 0;
+  double fan = initializer->dims[transposed || isConvolution ? 1 : 0];
+  if (isConvolution)
+    for (int64_t dim : llvm::drop_begin(initializer->dims, 2))
+      fan *= dim;
+  return fan;
+}
 
 } // namespace
 
