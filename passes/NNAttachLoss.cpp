@@ -307,12 +307,8 @@ FailureOr<Value> NNAttachLoss::attachCrossEntropy(Signature &signature,
               "say "
               "--loss mse:output="
            << option.output << ",target=NAME";
-  if (size_t weights = option.classWeights.size();
-      weights && static_cast<int64_t>(weights) != shape.back())
-    return emitError(getOperation().getLoc())
-           << "--loss: expects class-weights to be " << shape.back()
-           << ", one for each class of logits '" << option.output << "' "
-           << logits.getType() << ", got " << weights;
+  if (failed(checkWeights(option, logits)))
+    return failure();
   auto rows = shape.drop_back();
   if (option.shift > 0 && (rows.size() < 2 || option.shift >= rows.back()))
     return emitError(getOperation().getLoc())
@@ -352,7 +348,7 @@ FailureOr<Value> NNAttachLoss::attachElements(Signature &signature,
            << "' to have a last dim of 2 classes or more behind the batch, got "
            << type;
   auto target = labelsInput(signature, "target", option.target, type);
-  if (failed(target))
+  if (failed(checkWeights(option, output)) || failed(target))
     return failure();
   Value scale = addScale(signature, output);
   const int64_t elements = type.getNumElements();

@@ -32,4 +32,19 @@ SmallVector<double> classWeightsOf(Value weights) {
   return SmallVector<double>(values.begin(), values.end());
 }
 
+LogicalResult checkWeights(const LossOption &option, Value logits) {
+  ArrayRef<int64_t> shape = raise::shapeOf(logits);
+  const size_t classes = shape.empty() ? 1 : shape.back();
+  for (auto [key, weights] :
+       {std::pair("class-weights", ArrayRef(option.classWeights)),
+        std::pair("pos-weight", ArrayRef(option.positiveWeights))})
+    if (bool isOne = key == StringRef("pos-weight") && weights.size() == 1;
+        !weights.empty() && !isOne && weights.size() != classes)
+      return emitError(logits.getLoc())
+             << "--loss: expects " << key << " to be " << classes
+             << ", one for each class of logits '" << option.output << "' "
+             << logits.getType() << ", got " << weights.size();
+  return success();
+}
+
 } // namespace shardc

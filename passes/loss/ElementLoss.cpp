@@ -3,6 +3,7 @@
 
 #include "frontend/nn/support/Formula.h"
 #include "frontend/raise/Match.h"
+#include "passes/loss/ClassWeights.h"
 
 using namespace mlir;
 
@@ -14,14 +15,35 @@ static Value huber(nn::Formula &f, Value distance, double delta) {
   return f.mul(near, f.sub(distance, f.mul(near, f.constant(near, 0.5))));
 }
 
+/// Times the weights: one, one for each element of the last dim, or none.
+static Value weighted(nn::Formula &f, Value value, ArrayRef<double> weights,
+                      OpBuilder &builder) {
+  if (weights.empty())
+    return value;
+  if (weights.size() == 1)
+    return f.scale(value, weights.front());
+  Value constant = classWeightsConstant(
+      weights, raise::typeOf(value).getElementType(), builder);
+  SmallVector<int64_t> row(raise::typeOf(value).getRank(), 1);
+  row.back() = weights.size();
+  return f.mul(value, f.broadcast(f.reshape(constant, row), value));
+}
+
 Value elementLoss(const LossOption &option, Value output, Value target,
                   OpBuilder &builder) {
   nn::Formula f(builder, builder.getUnknownLoc());
   const std::string_view kind = option.kind->name;
-  if (kind == "soft_cross_entropy")
+  if (kind == "soft_cross_entropy") {
+    if (option.smoothing != 0)
+      target = f.add(
+          f.scale(target, 1 - option.smoothing),
+          f.constant(target, option.smoothing / raise::shapeOf(target).back()));
+    target = weighted(f, target, option.classWeights, builder);
     return f.neg(f.mul(target, f.logSoftmax(output)));
+  }
   if (kind == "binary_cross_entropy") {
     Value rest = f.sub(f.constant(target, 1), target);
+    target = weighted(f, target, option.positiveWeights, builder);
     return f.add(f.mul(target, f.softplus(f.neg(output))),
                  f.mul(rest, f.softplus(output)));
   }

@@ -15,9 +15,11 @@ using runtime::LossMean;
 
 static constexpr StringLiteral forms =
     "accepted are cross-entropy:logits=NAME,labels=NAME[,ignore=N][,shift=N]"
-    "[,label-smoothing=S][,class-weights=W:W:...], soft-cross-entropy or "
-    "binary-cross-entropy"
-    ":logits=NAME,target=NAME, mse or l1:output=NAME,target=NAME, "
+    "[,label-smoothing=S][,class-weights=W:W:...], "
+    "soft-cross-entropy:logits=NAME,target=NAME[,label-smoothing=S]"
+    "[,class-weights=W:W:...], "
+    "binary-cross-entropy:logits=NAME,target=NAME[,pos-weight=W[:W...]], mse "
+    "or l1:output=NAME,target=NAME, "
     "smooth-l1:output=NAME,target=NAME[,beta=B], "
     "huber:output=NAME,target=NAME[,delta=D] and output:NAME";
 
@@ -36,6 +38,10 @@ public:
 
 private:
   bool isCrossEntropy() const { return option.kind->of == LossMean::Labels; }
+  /// Whether it is of the classes of a row: one of them, or their probabilities.
+  bool isOfClasses() const {
+    return isCrossEntropy() || option.kind->of == LossMean::Rows;
+  }
   StringRef outputKey() const {
     return word.ends_with("cross-entropy") ? "logits" : "output";
   }
@@ -45,7 +51,9 @@ private:
     return word == "huber" ? "delta" : word == "smooth-l1" ? "beta" : "";
   }
   Error take(StringRef key, StringRef value);
-  Error takeWeights(StringRef value);
+  /// Numbers of 0 or more, one of them above.
+  static Error takeWeights(StringRef key, StringRef value,
+                           std::vector<double> &weights);
   static Error takeNumber(StringRef key, StringRef value, double low,
                           double high, const Twine &range, double &number);
 
@@ -61,17 +69,17 @@ Error LossParser::takeNumber(StringRef key, StringRef value, double low,
   return Error::success();
 }
 
-Error LossParser::takeWeights(StringRef value) {
+Error LossParser::takeWeights(StringRef key, StringRef value,
+                              std::vector<double> &weights) {
   SmallVector<StringRef> texts;
   value.split(texts, ':');
   for (StringRef text : texts)
-    if (Error error =
-            takeNumber("a weight of class-weights", text, 0,
-                       std::numeric_limits<float>::max(), "of 0 or more",
-                       option.classWeights.emplace_back()))
+    if (Error error = takeNumber(("a weight of " + key).str(), text, 0,
+                                 std::numeric_limits<float>::max(),
+                                 "of 0 or more", weights.emplace_back()))
       return error;
-  if (llvm::all_of(option.classWeights, [](double of) { return of == 0; }))
-    return refuseLoss("expects a weight of class-weights to be above 0, got '" +
+  if (llvm::all_of(weights, [](double of) { return of == 0; }))
+    return refuseLoss("expects a weight of " + key + " to be above 0, got '" +
                       value + "'");
   return Error::success();
 }
@@ -88,10 +96,12 @@ Error LossParser::take(StringRef key, StringRef value) {
       return refuseLoss("expects " + key + " to be a whole number" +
                         (key == "shift" ? " from 0 on" : "") + ", got '" +
                         value + "'");
-  } else if (isCrossEntropy() && key == "label-smoothing") {
+  } else if (isOfClasses() && key == "label-smoothing") {
     return takeNumber(key, value, 0, 1, "from 0 to 1", option.smoothing);
-  } else if (isCrossEntropy() && key == "class-weights") {
-    return takeWeights(value);
+  } else if (isOfClasses() && key == "class-weights") {
+    return takeWeights(key, value, option.classWeights);
+  } else if (word == "binary-cross-entropy" && key == "pos-weight") {
+    return takeWeights(key, value, option.positiveWeights);
   } else if (!numberKey().empty() && key == numberKey()) {
     // torch: a delta of 0 would be no loss; a beta of 0 is l1.
     const double low = key == "delta" ? std::numeric_limits<double>::min() : 0;

@@ -26,6 +26,9 @@ struct LossOption {
   double smoothing = 0;             // of labels, from 0 to 1
   double number = 1;                // beta or delta
   std::vector<double> classWeights; // of each class; none: 1 each
+  /// Of what is there, in a binary cross entropy: one for all elements, or one
+  /// for each of the last dim; none: 1.
+  std::vector<double> positiveWeights;
 
   /// Errors are one line that names the offending part and the accepted forms.
   static llvm::Expected<LossOption> parse(llvm::StringRef text);

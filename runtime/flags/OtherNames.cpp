@@ -74,6 +74,8 @@ constexpr Known table[] = {
      "label-smoothing label-smoothing-factor"},
     {Side::Compiler, "--loss cross-entropy:...,class-weights=W:W:...",
      "class-weights class-weight"},
+    {Side::Compiler, "--loss binary-cross-entropy:...,pos-weight=W",
+     "pos-weight"},
     {Side::Compiler, "--target", "target"},
     {Side::Compiler, "--cluster", "cluster"}};
 

@@ -22,6 +22,17 @@ def log_softmax(x):
     return x - np.log(np.exp(x).sum(-1, keepdims=True))
 
 
+WEIGHTS = np.array([0.5, 2, 1, 0, 3, 1, 1.5, 1, 0.25, 1, 4])
+
+
+def words(weights):
+    return ":".join(f"{weight:g}" for weight in weights)
+
+
+def soft(o, t, smoothing, weights):
+    return -(weights * ((1 - smoothing) * t + smoothing / CLASSES) * log_softmax(o)).sum(-1)
+
+
 # What --loss says, and of the output and the target the values whose mean it is.
 LOSSES = {
     "mse:output=y,target=t": lambda o, t: (o - t) ** 2,
@@ -31,7 +42,16 @@ LOSSES = {
     "smooth-l1:output=y,target=t,beta=0.25": lambda o, t: huber(o - t, 0.25) / 0.25,
     "smooth-l1:output=y,target=t,beta=0": lambda o, t: np.abs(o - t),
     "binary-cross-entropy:logits=y,target=t": lambda o, t: t * softplus(-o) + (1 - t) * softplus(o),
+    "binary-cross-entropy:logits=y,target=t,pos-weight=3": lambda o, t: 3 * t * softplus(-o)
+    + (1 - t) * softplus(o),
+    f"binary-cross-entropy:logits=y,target=t,pos-weight={words(WEIGHTS)}": lambda o, t: WEIGHTS
+    * t
+    * softplus(-o)
+    + (1 - t) * softplus(o),
     "soft-cross-entropy:logits=y,target=t": lambda o, t: -(t * log_softmax(o)).sum(-1),
+    f"soft-cross-entropy:logits=y,target=t,label-smoothing=0.34375,class-weights={words(WEIGHTS)}": (
+        lambda o, t: soft(o, t, 0.34375, WEIGHTS)
+    ),
 }
 
 
@@ -114,6 +134,10 @@ class ElementLosses(test_softcaps.Trained):
             ("binary-cross-entropy:output=y,target=t", "unknown key 'output' of binary-cross"),
             ("soft_cross_entropy:logits=y,target=t", "unknown kind 'soft_cross_entropy'"),
             ("huber:output=y", "huber needs target=NAME"),
+            ("binary-cross-entropy:logits=y,target=t,pos-weight=1:2", "pos-weight to be 11, one"),
+            ("soft-cross-entropy:logits=y,target=t,class-weights=2", "class-weights to be 11, one"),
+            ("mse:output=y,target=t,pos-weight=2", "unknown key 'pos-weight' of mse"),
+            ("binary-cross-entropy:logits=y,target=t,pos-weight=0", "of pos-weight to be above 0"),
         ):
             with self.subTest(loss=flag):
                 with self.assertRaises(CommandFailed) as raised:

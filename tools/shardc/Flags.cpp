@@ -48,13 +48,16 @@ void declareModel(OptionTable &table, Said &said) {
   table.group("Model");
   table.list("--dim", "NAME=SIZE ...", said.dims,
              "size of a symbolic dim (repeatable); batch is that of one rank");
-  table.value("--loss", "LOSS", said.options.loss,
-              "cross-entropy:logits=NAME,labels=NAME[,ignore=-100][,shift=1]"
-              "[,label-smoothing=S][,class-weights=W:W:...]"
-              " | soft-cross-entropy or binary-cross-entropy:logits=NAME,"
-              "target=NAME | mse, l1, smooth-l1[,beta=1] or huber[,delta=1]"
-              ":output=NAME,target=NAME | output:NAME; "
-              "default: the graph's only output, if it is a scalar");
+  table.value(
+      "--loss", "LOSS", said.options.loss,
+      "cross-entropy:logits=NAME,labels=NAME[,ignore=-100][,shift=1]"
+      "[,label-smoothing=S][,class-weights=W:W:...]"
+      " | soft-cross-entropy:logits=NAME,target=NAME"
+      "[,label-smoothing=S][,class-weights=W:W:...]"
+      " | binary-cross-entropy:logits=NAME,target=NAME"
+      "[,pos-weight=W[:W...]] | mse, l1, smooth-l1[,beta=1] or huber[,delta=1]"
+      ":output=NAME,target=NAME | output:NAME; "
+      "default: the graph's only output, if it is a scalar");
   table.list("--output-values", "NAME ...", said.options.outputs,
              "an output of the graph that a trainer's --predict may write "
              "(repeatable)");
