@@ -36,6 +36,13 @@ std::string Manifest::text() const {
                     {"value", progress.best->value},
                     {"step", progress.best->step},
                     {"evaluations_since", progress.evaluationsSinceBest}};
+  if (const std::optional<PlateauState> &plateau = progress.plateau) {
+    json["plateau"] = {{"reduced", plateau->reduced},
+                       {"evaluations_since", plateau->sinceBest},
+                       {"cooldown", plateau->cooldown}};
+    if (plateau->best)
+      json["plateau"]["best"] = *plateau->best;
+  }
   if (progress.evaluatedStep)
     json["evaluated_step"] = *progress.evaluatedStep;
   json["samples"] = samples;
@@ -124,6 +131,14 @@ Manifest Manifest::parse(const std::string &text, const std::string &path) {
                        best->at("value").get<double>(),
                        wholeNumber<int64_t>(best->at("step"))};
       readWhole(best->at("evaluations_since"), progress.evaluationsSinceBest);
+    }
+    if (auto plateau = json.find("plateau"); plateau != json.end()) {
+      PlateauState &state = progress.plateau.emplace();
+      plateau->at("reduced").get_to(state.reduced);
+      readWhole(plateau->at("evaluations_since"), state.sinceBest);
+      readWhole(plateau->at("cooldown"), state.cooldown);
+      if (auto best = plateau->find("best"); best != plateau->end())
+        state.best = best->get<double>();
     }
     if (auto step = json.find("evaluated_step"); step != json.end())
       progress.evaluatedStep = wholeNumber<int64_t>(*step);

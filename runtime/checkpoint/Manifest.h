@@ -31,6 +31,14 @@ struct BestEvaluation {
   int64_t step = 0; // steps that were done
 };
 
+/// Of a learning rate that falls where evaluations get no better.
+struct PlateauState {
+  double reduced = 1; // the part of the peak that is left
+  std::optional<double> best;
+  int64_t sinceBest = 0; // evaluations that were not better
+  int64_t cooldown = 0;  // evaluations that will not count
+};
+
 /// How far a run has come: what a run that goes on begins with.
 struct Progress {
   int64_t step = 0;                   // steps that are done
@@ -46,6 +54,7 @@ struct Progress {
   std::optional<BestEvaluation> best;
   int64_t evaluationsSinceBest = 0;
   std::optional<int64_t> evaluatedStep; // of the last one
+  std::optional<PlateauState> plateau;
 };
 
 struct Manifest {

@@ -20,7 +20,8 @@ static const std::vector<std::pair<std::string, Kind>> kinds = {
     {"polynomial", Kind::Polynomial},
     {"cosine_with_restarts", Kind::CosineWithRestarts},
     {"inverse_sqrt", Kind::InverseSqrt},
-    {"warmup_stable_decay", Kind::WarmupStableDecay}};
+    {"warmup_stable_decay", Kind::WarmupStableDecay},
+    {"reduce_lr_on_plateau", Kind::ReduceOnPlateau}};
 
 static const std::vector<std::pair<std::string, Shape>> shapes = {
     {"linear", Shape::Linear},
@@ -33,8 +34,9 @@ void declareSchedule(FlagTable &flags, Options &options) {
   ScheduleOptions &schedule = options.schedule;
   flags.value("--schedule", "NAME",
               "constant, linear, cosine, polynomial, cosine_with_restarts, "
-              "inverse_sqrt or warmup_stable_decay, after the warm-up, as "
-              "transformers.get_scheduler has them [constant]",
+              "inverse_sqrt, warmup_stable_decay or reduce_lr_on_plateau, "
+              "after the warm-up, as transformers.get_scheduler has them "
+              "[constant]",
               [&](const std::string &name, const std::string &text) {
                 schedule.kind = parseChoice<Kind>(name, text, kinds);
               });
@@ -55,7 +57,7 @@ void declareSchedule(FlagTable &flags, Options &options) {
   shape("--warmup-shape", schedule.warmupShape,
         "linear, cosine or 1-sqrt [linear]");
   flags.number("--min-lr", schedule.minimum, notNegative,
-               "where a schedule ends that falls for a number of steps [0]");
+               "where a schedule ends that falls [0]");
   flags.number("--min-lr-ratio", schedule.minimumRatio, factor,
                "instead of --min-lr: its part of --lr");
   flags.integer(
@@ -74,6 +76,19 @@ void declareSchedule(FlagTable &flags, Options &options) {
                 "of warmup_stable_decay: steps of its decay");
   shape("--decay-shape", schedule.decayShape,
         "of warmup_stable_decay: linear, cosine or 1-sqrt [cosine]");
+  Plateau::Settings &plateau = schedule.plateau;
+  flags.number("--plateau-factor", plateau.factor, factor,
+               "of reduce_lr_on_plateau: what the learning rate is multiplied "
+               "by where evaluations get no better [0.1]");
+  flags.integer("--plateau-patience", plateau.patience, 0,
+                "of reduce_lr_on_plateau: evaluations in a row that may be no "
+                "better before [10]");
+  flags.number("--plateau-threshold", plateau.threshold, factor,
+               "of reduce_lr_on_plateau: the part of the best value by which a "
+               "better one is better [0.0001]");
+  flags.integer("--plateau-cooldown", plateau.cooldown, 0,
+                "of reduce_lr_on_plateau: evaluations behind a fall that do "
+                "not count [0]");
 }
 
 namespace {
@@ -88,9 +103,16 @@ const std::vector<Kind> falling = {Kind::Linear, Kind::Cosine, Kind::Polynomial,
                                    Kind::CosineWithRestarts,
                                    Kind::WarmupStableDecay};
 
+const std::vector<Kind> withMinimum = {Kind::Linear,
+                                       Kind::Cosine,
+                                       Kind::Polynomial,
+                                       Kind::CosineWithRestarts,
+                                       Kind::WarmupStableDecay,
+                                       Kind::ReduceOnPlateau};
+
 const std::vector<Use> uses = {
-    {"--min-lr", falling},
-    {"--min-lr-ratio", falling},
+    {"--min-lr", withMinimum},
+    {"--min-lr-ratio", withMinimum},
     {"--total-steps", falling},
     {"--lr-power", {Kind::Polynomial}},
     {"--num-cycles",
@@ -98,7 +120,11 @@ const std::vector<Use> uses = {
     {"--timescale", {Kind::InverseSqrt}},
     {"--stable-steps", {Kind::WarmupStableDecay}},
     {"--decay-steps", {Kind::WarmupStableDecay}},
-    {"--decay-shape", {Kind::WarmupStableDecay}}};
+    {"--decay-shape", {Kind::WarmupStableDecay}},
+    {"--plateau-factor", {Kind::ReduceOnPlateau}},
+    {"--plateau-patience", {Kind::ReduceOnPlateau}},
+    {"--plateau-threshold", {Kind::ReduceOnPlateau}},
+    {"--plateau-cooldown", {Kind::ReduceOnPlateau}}};
 
 std::string nameOf(Kind kind) {
   return std::ranges::find(kinds, kind,
@@ -144,6 +170,11 @@ void checkSchedule(const Options &options) {
   if (schedule.kind == Kind::CosineWithRestarts && cycles != int64_t(cycles))
     fail("--num-cycles of cosine_with_restarts expects a whole number, got ",
          numberText(cycles));
+  if (schedule.kind == Kind::ReduceOnPlateau && !options.evalEvery.isGiven())
+    fail("--schedule reduce_lr_on_plateau needs --eval-every");
+  if (schedule.plateau.factor == 1)
+    fail(placeOf(options.given, "--plateau-factor"),
+         "--plateau-factor expects a number below 1, got 1");
   if (schedule.kind != Kind::WarmupStableDecay)
     return;
   if (!schedule.decaySteps)

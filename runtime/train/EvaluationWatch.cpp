@@ -6,9 +6,14 @@
 
 namespace shardc::runtime {
 
-EvaluationWatch::EvaluationWatch(const Options &options, const Progress &start)
-    : options(options), by(options.keepBest.value_or(BestBy())),
-      evaluated(start.evaluatedStep) {
+EvaluationWatch::EvaluationWatch(const Options &options,
+                                 const Schedule &schedule,
+                                 const Progress &start)
+    : options(options), schedule(schedule),
+      by(options.keepBest.value_or(BestBy())), evaluated(start.evaluatedStep) {
+  if (schedule.kind == Schedule::Kind::ReduceOnPlateau)
+    plateau.emplace(options.schedule.plateau, by.isLess,
+                    start.plateau.value_or(PlateauState()));
   // Values of another metric say nothing.
   if (start.best && start.best->metric == by.metric) {
     best = start.best;
@@ -17,17 +22,21 @@ EvaluationWatch::EvaluationWatch(const Options &options, const Progress &start)
   }
 }
 
-bool EvaluationWatch::take(int64_t stepsDone, const EvaluationResult &result) {
+bool EvaluationWatch::take(int64_t stepsDone, const EvaluationResult &result,
+                           bool isDue) {
   // A run that goes on where the earlier one ended evaluates anew.
   bool isRepeated = evaluated == stepsDone;
   evaluated = stepsDone;
+  reduced.clear();
   stopBelow(result.loss, "evaluation");
-  if (isRepeated || (!options.keepBest && !options.earlyStop))
+  if (isRepeated || (!options.keepBest && !options.earlyStop && !plateau))
     return false;
   std::optional<double> value =
       by.isLoss() ? result.loss : result.find(by.metric);
   if (!value) // --eval-command did not give it, and a warning said so
     return false;
+  if (plateau && isDue && stepsDone > 0)
+    reduceOnPlateau(stepsDone, *value);
   if (!best || (by.isLess ? *value < best->value : *value > best->value)) {
     best = {by.metric, *value, stepsDone};
     sinceBest = 0;
@@ -36,6 +45,14 @@ bool EvaluationWatch::take(int64_t stepsDone, const EvaluationResult &result) {
   ++sinceBest;
   stopEarly();
   return false;
+}
+
+void EvaluationWatch::reduceOnPlateau(int64_t stepsDone, double value) {
+  if (plateau->take(value, schedule.peak, schedule.minimum))
+    reduced = concat("the learning rate falls to ",
+                     numberText(learningRate(stepsDone)), " behind step ",
+                     stepsDone, ": ", by.metric, " is ", numberText(value),
+                     ", and was best at ", numberText(*plateau->state().best));
 }
 
 void EvaluationWatch::stopEarly() {
@@ -58,6 +75,8 @@ void EvaluationWatch::tell(Progress &progress) const {
   progress.best = best;
   progress.evaluationsSinceBest = sinceBest;
   progress.evaluatedStep = evaluated;
+  if (plateau)
+    progress.plateau = plateau->state();
 }
 
 } // namespace shardc::runtime

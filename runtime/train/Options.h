@@ -12,6 +12,7 @@
 #include "runtime/launch/Launch.h"
 #include "runtime/plan.pb.h"
 #include "runtime/selftest/SelfTestOptions.h"
+#include "runtime/train/Plateau.h"
 #include "runtime/train/Schedule.h"
 
 #include <cstdint>
@@ -61,6 +62,7 @@ struct ScheduleOptions {
   std::optional<double> cycles;
   std::optional<int64_t> timescale, stableSteps, decaySteps;
   Schedule::Shape decayShape = Schedule::Shape::Cosine;
+  Plateau::Settings plateau;
 };
 
 /// torch.optim.Muon's adjust_lr_fn.

@@ -22,7 +22,8 @@ RankLoop::RankLoop(Run &run, ReadAhead &ahead, Communicator &communicator)
     : run(run), communicator(communicator), note(communicator.note()),
       plan(run.plan),
       order(run.settings.samples, run.settings.globalBatch, run.options.order),
-      scaler(run.settings.lossScaling), watch(run.options, run.settings.start) {
+      scaler(run.settings.lossScaling),
+      watch(run.options, run.settings.schedule, run.settings.start) {
   // Before hours have gone by: not with the first save.
   if (run.checkpoints && run.world.ranksPerProcess() < run.world.ranks())
     checkSharedFolder(communicator, run.checkpoints->where());
@@ -69,7 +70,7 @@ Progress RankLoop::progress(int64_t stepsDone) const {
   now.cursor = cursor;
   now.globalBatch = run.settings.globalBatch;
   if (stepsDone > 0)
-    now.learningRate = run.settings.schedule.learningRate(stepsDone - 1);
+    now.learningRate = watch.learningRate(stepsDone - 1);
   LossScaler::State state = scaler.state();
   now.lossScale = state.scale;
   now.finiteSteps = state.finiteSteps;
@@ -122,14 +123,17 @@ Stop RankLoop::operator()() {
   int64_t epochs = order.begin(cursor).epoch;
   Stop stop;
   bool isOutOfTime = false;
-  for (; done < steps; ++done) {
+  // The run that was saved has evaluated before it was.
+  auto isEvaluationDue = [&] {
     int64_t epochsBefore = std::exchange(epochs, order.begin(cursor).epoch);
-    // The run that was saved has evaluated before it was.
-    if (run.options.evalEvery.isGiven() &&
-        (done == first
-             ? !run.resumed
-             : run.options.evalEvery.isDue(done, epochs, epochsBefore)))
-      evaluate(done);
+    return run.options.evalEvery.isGiven() &&
+           (done == first
+                ? !run.resumed
+                : run.options.evalEvery.isDue(done, epochs, epochsBefore));
+  };
+  for (; done < steps; ++done) {
+    if (isEvaluationDue())
+      evaluate(done, /*isDue=*/true);
     if (!stopText().empty())
       break;
     if (run.options.trace)
@@ -168,7 +172,8 @@ Stop RankLoop::operator()() {
       spans.push_back({concat("step ", done + 1), begin, monotonicSeconds()});
   }
   if (!stop)
-    complete(done, isOutOfTime ? "--time-limit" : stopText());
+    complete(done, isOutOfTime ? "--time-limit" : stopText(),
+             done == steps && isEvaluationDue());
   if (saver)
     finishSave();
   note.enter(RankPhase::Writing, done);
@@ -185,10 +190,10 @@ Stop RankLoop::operator()() {
   return stop;
 }
 
-void RankLoop::complete(int64_t stepsDone, const std::string &why) {
+void RankLoop::complete(int64_t stepsDone, const std::string &why, bool isDue) {
   if (run.evalData && !run.evalData->lacksLabels() &&
       evaluatedLast != stepsDone)
-    evaluate(stepsDone);
+    evaluate(stepsDone, isDue);
   // An evaluation may say so now.
   const std::string &stopped = why.empty() ? stopText() : why;
   if (leads() && !stopped.empty())
@@ -242,7 +247,7 @@ void RankLoop::loadBest(int64_t stepsDone) {
                best->metric, " is the best: ", numberText(best->value)));
 }
 
-void RankLoop::evaluate(int64_t stepsDone) {
+void RankLoop::evaluate(int64_t stepsDone, bool isDue) {
   InPhase evaluating(note, RankPhase::Evaluation);
   batches->forget();
   double begin = monotonicSeconds();
@@ -266,7 +271,7 @@ void RankLoop::evaluate(int64_t stepsDone) {
   }
   evaluatedLast = stepsDone;
   evalLoss = result.loss;
-  isBest = watch.take(stepsDone, result);
+  isBest = watch.take(stepsDone, result, isDue);
   if (!leads())
     return;
   summary.evalLoss = result.loss;
@@ -274,6 +279,8 @@ void RankLoop::evaluate(int64_t stepsDone) {
   run.metrics.evaluation(
       {stepsDone, result.loss, Evaluation::countedSamples(plan, *run.evalData),
        monotonicSeconds() - begin, order.epochs(cursor), result.metrics});
+  if (!watch.reducedText().empty() && stepsDone < run.settings.steps)
+    run.metrics.terminal().line(watch.reducedText());
 }
 
 } // namespace shardc::runtime

@@ -34,8 +34,8 @@ private:
   /// Brings values and evaluations to the device.
   void begin();
   /// What ends a run whose steps are done, or that has seen enough: `why`, where
-  /// that is known.
-  void complete(int64_t stepsDone, const std::string &why);
+  /// that is known. `isDue`: whether an evaluation is anyway.
+  void complete(int64_t stepsDone, const std::string &why, bool isDue);
   /// Exports and predictions.
   void writeResults(int64_t stepsDone);
   /// Takes the parameters of the best evaluation, for what the run leaves.
@@ -62,7 +62,8 @@ private:
   void report(int64_t step, const StepOutcome &outcome, double seconds);
   /// Begins and ends the steps that are traced.
   void traceFrom(int64_t step);
-  void evaluate(int64_t stepsDone);
+  /// `isDue`: by --eval-every, and not since the run ends.
+  void evaluate(int64_t stepsDone, bool isDue);
   /// Why the run has seen enough; empty: it goes on.
   const std::string &stopText() const { return watch.stopText(); }
   void finish(const std::vector<RankRecord> &records, int64_t steps,

@@ -52,7 +52,7 @@ void RankLoop::step(int64_t step, double begin) {
   numbers.step = updates + 1;
   // As in torch scripts that call scheduler.step() in every iteration, a
   // skipped one included.
-  numbers.learningRate = run.settings.schedule.learningRate(step);
+  numbers.learningRate = watch.learningRate(step);
   StepOutcome outcome;
   outcome.lossScale = scaler.scale();
   numbers.gradientFactor =
@@ -123,7 +123,7 @@ void RankLoop::report(int64_t step, const StepOutcome &outcome,
   figures.step = step;
   figures.loss = outcome.loss;
   figures.gradientNorm = outcome.gradientNorm;
-  figures.learningRate = run.settings.schedule.learningRate(step);
+  figures.learningRate = watch.learningRate(step);
   figures.seconds = seconds;
   figures.dataSeconds = batches->seconds() - dataSecondsBefore;
   figures.perSecond = units / seconds;

@@ -247,7 +247,9 @@ std::vector<std::string> RunSettings::scheduleTexts() const {
         steps, ": the schedule is of --total-steps ", s.totalSteps));
   if (!start.learningRate)
     return texts;
-  double now = s.learningRate(start.step - 1), before = *start.learningRate;
+  double now = s.learningRate(start.step - 1,
+                              start.plateau ? start.plateau->reduced : 1),
+         before = *start.learningRate;
   if (std::abs(now - before) > 1e-9 * std::max(now, before))
     texts.push_back(concat("the last step of the run that was saved had a "
                            "learning rate of ",

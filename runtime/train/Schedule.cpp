@@ -25,9 +25,10 @@ double Schedule::warmup(int64_t step) const {
   return peak * (warmupStartFactor + (1 - warmupStartFactor) * risen);
 }
 
-double Schedule::learningRate(int64_t step) const {
+double Schedule::learningRate(int64_t step, double reduced) const {
   if (step < warmupSteps)
-    return warmup(step);
+    return kind == Kind::ReduceOnPlateau ? warmup(step) * reduced
+                                         : warmup(step);
   int64_t behind = step - warmupSteps;
   double progress = part(behind, totalSteps - warmupSteps);
   switch (kind) {
@@ -57,6 +58,8 @@ double Schedule::learningRate(int64_t step) const {
     if (decayShape == Shape::OneMinusSqrt)
       return between(1 - std::sqrt(progress));
     return between(wave(cycles, progress));
+  case Kind::ReduceOnPlateau:
+    return std::max(peak * reduced, minimum);
   }
   return peak;
 }

@@ -16,7 +16,8 @@ struct Schedule {
     Polynomial,
     CosineWithRestarts,
     InverseSqrt,
-    WarmupStableDecay
+    WarmupStableDecay,
+    ReduceOnPlateau
   };
   /// How a warm-up rises, or a decay falls: f(t), t from 0 to 1.
   enum class Shape { Linear, Cosine, OneMinusSqrt };
@@ -36,8 +37,9 @@ struct Schedule {
   Shape decayShape = Shape::Cosine;
   Shape warmupShape = Shape::Linear; // of all kinds
 
-  /// Steps count from 0.
-  double learningRate(int64_t step) const;
+  /// Steps count from 0. `reduced`: of ReduceOnPlateau, the part of the peak that
+  /// evaluations have left (Plateau.h).
+  double learningRate(int64_t step, double reduced = 1) const;
 
 private:
   double warmup(int64_t step) const;

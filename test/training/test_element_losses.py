@@ -33,6 +33,9 @@ def soft(o, t, smoothing, weights):
     return -(weights * ((1 - smoothing) * t + smoothing / CLASSES) * log_softmax(o)).sum(-1)
 
 
+# A part that float32 has, as it has that of each class.
+SMOOTHED = f"label-smoothing=0.34375,class-weights={words(WEIGHTS)}"
+
 # What --loss says, and of the output and the target the values whose mean it is.
 LOSSES = {
     "mse:output=y,target=t": lambda o, t: (o - t) ** 2,
@@ -49,9 +52,7 @@ LOSSES = {
     * softplus(-o)
     + (1 - t) * softplus(o),
     "soft-cross-entropy:logits=y,target=t": lambda o, t: -(t * log_softmax(o)).sum(-1),
-    f"soft-cross-entropy:logits=y,target=t,label-smoothing=0.34375,class-weights={words(WEIGHTS)}": (
-        lambda o, t: soft(o, t, 0.34375, WEIGHTS)
-    ),
+    f"soft-cross-entropy:logits=y,target=t,{SMOOTHED}": lambda o, t: soft(o, t, 0.34375, WEIGHTS),
 }
 
 

@@ -205,8 +205,8 @@ TEST(Options, ChecksRanges) {
             "--init expects file or random, got 'zeros'");
   EXPECT_EQ(errorOf({"--schedule", "cosin"}),
             "--schedule expects constant, linear, cosine, polynomial, "
-            "cosine_with_restarts, inverse_sqrt or warmup_stable_decay, got "
-            "'cosin', did you mean 'cosine'?");
+            "cosine_with_restarts, inverse_sqrt, warmup_stable_decay or "
+            "reduce_lr_on_plateau, got 'cosin', did you mean 'cosine'?");
   EXPECT_EQ(errorOf({"--lr"}), "--lr needs a value");
   EXPECT_EQ(errorOf({"--lr", "--steps", "3"}),
             "--lr expects a number of 0 or more, got '--steps'");
@@ -278,6 +278,20 @@ TEST(Options, KnowsWhichNumbersAScheduleHas) {
   EXPECT_EQ(errorOf({"--schedule", "warmup_stable_decay", "--decay-steps", "5",
                      "--decay-shape", "linear", "--num-cycles", "1"}),
             "--num-cycles has no effect without --decay-shape cosine");
+  const char *plateau = "reduce_lr_on_plateau";
+  EXPECT_EQ(errorOf({"--schedule", plateau}),
+            "--schedule reduce_lr_on_plateau needs --eval-every");
+  EXPECT_EQ(errorOf({"--schedule", plateau, "--eval-every", "2", "--eval-data",
+                     "x=x.npy", "--min-lr", "1e-5", "--plateau-factor", "0.5",
+                     "--plateau-patience", "0", "--plateau-cooldown", "2",
+                     "--plateau-threshold", "0"}),
+            "");
+  EXPECT_EQ(errorOf({"--schedule", plateau, "--eval-every", "2", "--eval-data",
+                     "x=x.npy", "--plateau-factor", "1"}),
+            "--plateau-factor expects a number below 1, got 1");
+  EXPECT_EQ(errorOf({"--plateau-patience", "3"}),
+            "--plateau-patience has no effect with --schedule constant; use "
+            "reduce_lr_on_plateau");
 }
 
 TEST(Options, RefusesWhatChangesNothing) {
@@ -287,7 +301,8 @@ TEST(Options, RefusesWhatChangesNothing) {
   EXPECT_EQ(errorOf({"--total-steps", "5", "--schedule", "linear"}), "");
   EXPECT_EQ(errorOf({"--min-lr", "1e-5", "--schedule", "inverse_sqrt"}),
             "--min-lr has no effect with --schedule inverse_sqrt; use linear, "
-            "cosine, polynomial, cosine_with_restarts or warmup_stable_decay");
+            "cosine, polynomial, cosine_with_restarts, warmup_stable_decay or "
+            "reduce_lr_on_plateau");
   EXPECT_EQ(errorOf({"--eval-every", "2"}),
             "--eval-every has no effect without --eval-data");
   EXPECT_EQ(errorOf({"--trace-steps", "2"}),
