@@ -93,11 +93,12 @@ def smoothed(entropy, smoothing):
     return [entropy]
 
 
-def likelihood(reduction, ignored=None):
+def likelihood(reduction, ignored=None, weights=False):
     ignore = {} if ignored is None else {"ignore_index": ignored}
+    inputs = ["log", "y"] + ["weights"] * weights
     return [
         node("LogSoftmax", ["z"], "log", axis=1),
-        node("NegativeLogLikelihoodLoss", ["log", "y"], "loss", reduction=reduction, **ignore),
+        node("NegativeLogLikelihoodLoss", inputs, "loss", reduction=reduction, **ignore),
     ]
 
 
@@ -162,6 +163,10 @@ FORMS = {
     "likelihood-mean": Form(likelihood("mean", IGNORED), own("mean", ignored=IGNORED), True,
                             ignored=3, says=ENTROPY, reduction="mean"),
     "likelihood-sum": Form(likelihood("sum"), own("sum"), True, says=OUTPUT, reduction="sum"),
+    "likelihood-weighted": Form(likelihood("mean", IGNORED, weights=True),
+                                own("mean", ignored=IGNORED, weights=WEIGHTS), True,
+                                constants={"weights": WEIGHTS}, ignored=3, says=WEIGHTED,
+                                reduction="mean", stored=True),
     "weighted-sum": Form([entropy("sum", weights=True)], own("sum", weights=WEIGHTS), True,
                          constants={"weights": WEIGHTS}, says=WEIGHTED, reduction="sum"),
     "weighted-mean": Form([entropy("mean", weights=True)], own("mean", weights=WEIGHTS), True,

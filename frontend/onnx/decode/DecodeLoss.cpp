@@ -201,12 +201,6 @@ LogicalResult likelihoodLoss(NodeContext &context, const LossNode &loss,
   return success();
 }
 
-LogicalResult negativeLogLikelihoodLoss(NodeContext &context) {
-  FailureOr<LossNode> loss = lossNode(context);
-  return failed(loss) ? failure()
-                      : likelihoodLoss(context, *loss, loss->scores);
-}
-
 /// PyTorch's cross_entropy of probabilities, which its exporters write as this
 /// op, whose labels ONNX has as integers: the mean over all rows of -sum(w p log
 /// softmax(scores)), whatever the weights are.
@@ -259,6 +253,44 @@ LogicalResult softCrossEntropyLoss(NodeContext &context) {
   return success();
 }
 
+/// The cross entropy of logits.
+LogicalResult crossEntropyLoss(NodeContext &context, const LossNode &loss) {
+  Emitter &emit = context.emit;
+  const Type element = lossType(emit, loss.scores);
+  FailureOr<Operand> perClass = classWeights(context, loss);
+  if (failed(perClass))
+    return failure();
+  // Weights that only the run knows cannot say what it divides by.
+  if ((*perClass && !perClass->isConstant()) || loss.reduction == "none")
+    return likelihoodLoss(context, loss,
+                          emit.unary<nn::LogSoftmaxOp>(loss.scores));
+  Operand scale = emit.scalar(element, 1);
+  // Not evaluated here, where 1 / 12 would be a float32 in float64 too.
+  if (loss.reduction == "mean") {
+    Operand valid = validLabels(emit, loss);
+    Operand weights =
+        *perClass ? weightsOfLabels(emit, valid, safeLabels(emit, loss, valid),
+                                    *perClass)
+                  : emit.cast(valid, element);
+    scale =
+        emit.unary<nn::ReciprocalOp>(emit.materialize(total(emit, weights)));
+  }
+  SmallVector<Operand> operands = {loss.scores, loss.labels, scale};
+  if (*perClass)
+    operands.push_back(*perClass);
+  Operand result = emit.emit<nn::CrossEntropyOp>(
+      emit.typeOf({}, element), operands,
+      {emit.named("ignore_index", loss.ignoreIndex.value_or(-100)),
+       emit.named("shift", int64_t(0)),
+       emit.attributes().getNamedAttr(
+           "smoothing", emit.attributes().getF64FloatAttr(loss.smoothing)),
+       emit.attributes().getNamedAttr(
+           nn::reductionAttr,
+           emit.attributes().getStringAttr(loss.reduction))});
+  context.set(0, emit.cast(result, loss.scores.elementType()));
+  return success();
+}
+
 LogicalResult softmaxCrossEntropyLoss(NodeContext &context) {
   if (context.input(1).isFloat() && context.input(0).rank() >= 2 &&
       context.input(1).shape() == context.input(0).shape())
@@ -267,7 +299,6 @@ LogicalResult softmaxCrossEntropyLoss(NodeContext &context) {
   if (failed(loss))
     return failure();
   Emitter &emit = context.emit;
-  const Type element = lossType(emit, loss->scores);
   if (context.wants(1)) {
     Shape permutation =
         llvm::to_vector(llvm::seq<int64_t>(0, loss->scores.rank()));
@@ -276,38 +307,29 @@ LogicalResult softmaxCrossEntropyLoss(NodeContext &context) {
     context.set(1, emit.transpose(emit.unary<nn::LogSoftmaxOp>(loss->scores),
                                   permutation));
   }
-  FailureOr<Operand> perClass = classWeights(context, *loss);
-  if (failed(perClass))
+  return crossEntropyLoss(context, *loss);
+}
+
+/// What a LogSoftmax along the classes was given, of scores with these last;
+/// none of other scores.
+Operand logitsOf(const Operand &scores) {
+  if (scores.isConstant())
+    return {};
+  auto likely = scores.value().getDefiningOp<nn::LogSoftmaxOp>();
+  return likely ? Operand(likely.getInput()) : Operand();
+}
+
+/// With weights of the classes, of what a LogSoftmax gives it is a cross entropy,
+/// which divides by what all labels of a step weigh.
+LogicalResult negativeLogLikelihoodLoss(NodeContext &context) {
+  FailureOr<LossNode> loss = lossNode(context);
+  if (failed(loss))
     return failure();
-  // Weights that only the run knows cannot say what it divides by.
-  if ((*perClass && !perClass->isConstant()) || loss->reduction == "none")
-    return likelihoodLoss(context, *loss,
-                          emit.unary<nn::LogSoftmaxOp>(loss->scores));
-  Operand scale = emit.scalar(element, 1);
-  // Not evaluated here, where 1 / 12 would be a float32 in float64 too.
-  if (loss->reduction == "mean") {
-    Operand valid = validLabels(emit, *loss);
-    Operand weights =
-        *perClass ? weightsOfLabels(emit, valid, safeLabels(emit, *loss, valid),
-                                    *perClass)
-                  : emit.cast(valid, element);
-    scale =
-        emit.unary<nn::ReciprocalOp>(emit.materialize(total(emit, weights)));
-  }
-  SmallVector<Operand> operands = {loss->scores, loss->labels, scale};
-  if (*perClass)
-    operands.push_back(*perClass);
-  Operand result = emit.emit<nn::CrossEntropyOp>(
-      emit.typeOf({}, element), operands,
-      {emit.named("ignore_index", loss->ignoreIndex.value_or(-100)),
-       emit.named("shift", int64_t(0)),
-       emit.attributes().getNamedAttr(
-           "smoothing", emit.attributes().getF64FloatAttr(loss->smoothing)),
-       emit.attributes().getNamedAttr(
-           nn::reductionAttr,
-           emit.attributes().getStringAttr(loss->reduction))});
-  context.set(0, emit.cast(result, loss->scores.elementType()));
-  return success();
+  Operand logits = context.has(2) ? logitsOf(loss->scores) : Operand();
+  if (!logits)
+    return likelihoodLoss(context, *loss, loss->scores);
+  loss->scores = logits;
+  return crossEntropyLoss(context, *loss);
 }
 
 } // namespace

@@ -36,7 +36,8 @@ void addReads(const ::onnx::GraphProto &branch, llvm::StringSet<> &names) {
 } // namespace
 
 bool saysHow(const ::onnx::NodeProto &node, int input) {
-  if (node.op_type() == "SoftmaxCrossEntropyLoss")
+  if (node.op_type() == "SoftmaxCrossEntropyLoss" ||
+      node.op_type() == "NegativeLogLikelihoodLoss")
     return input == 2; // weights of classes, which a mean divides by
   return input >= 1 && llvm::StringSwitch<bool>(node.op_type())
                            .Cases({"CastLike", "Dropout", "Resize", "Upsample",
