@@ -332,103 +332,149 @@ void checkClassWeights(const plan::Plan &plan, Findings &findings) {
     }
 }
 
-bool checkIndices(const plan::Plan &plan, Findings &findings) {
-  size_t before = findings.all().size();
-  auto need = [&](bool holds, const std::string &where, const auto &...what) {
+namespace {
+
+/// That everything that a plan names by a number is there, and numbers are such
+/// that the rest of this program can reckon with them.
+class Indices {
+public:
+  Indices(const plan::Plan &plan, Findings &findings)
+      : plan(plan), findings(findings) {}
+
+  void check() {
+    for (const plan::Buffer &buffer : plan.buffers())
+      checkBuffer(buffer);
+    for (const plan::Unit &unit : plan.units())
+      checkUnit(unit);
+    for (const plan::Parameter &parameter : plan.parameters()) {
+      index(parameter.unit(), plan.units_size(), parameter.name(), "unit");
+      for (int64_t size : parameter.shape())
+        need(size >= 0 && size < most, parameter.name(), "has a dim of ", size);
+    }
+    checkRunInputs();
+    for (const plan::Program *program : {&plan.train(), &plan.eval()})
+      for (const plan::Entry &entry : program->entries()) {
+        checkTensors(entry);
+        if (const protobuf::Message *message = messageOf(entry))
+          checkFields(*message, entry.name());
+      }
+  }
+
+private:
+  template <typename... What>
+  void need(bool holds, const std::string &where, const What &...what) {
     if (!holds)
       findings.add(where, what...);
-  };
-  auto index = [&](uint64_t i, int size, const std::string &where,
-                   const char *what) {
+  }
+  void index(uint64_t i, int size, const std::string &where, const char *what) {
     need(i < uint64_t(size), where, "names ", what, " ", i, " of ", size);
-  };
-  for (const plan::Buffer &buffer : plan.buffers()) {
-    index(buffer.pool(), plan.pools_size(), buffer.name(), "pool");
-    if (buffer.pool() >= uint32_t(plan.pools_size()))
-      continue;
-    const plan::Pool &pool = plan.pools(int(buffer.pool()));
-    need(buffer.offset() >= 0 && buffer.bytes() >= 0 && buffer.bytes() < most &&
-             buffer.offset() < most &&
-             buffer.offset() + buffer.bytes() <= pool.bytes(),
-         "buffer " + buffer.name(), "ends at byte ",
-         buffer.offset() + buffer.bytes(), " of the pool ", pool.name(),
-         ", which has ", pool.bytes());
   }
-  for (const plan::Unit &unit : plan.units()) {
-    index(unit.parameter_buffer(), plan.buffers_size(), unit.name(), "buffer");
-    index(unit.master_buffer(), plan.buffers_size(), unit.name(), "buffer");
-    index(unit.remainder_buffer(), plan.buffers_size(), unit.name(), "buffer");
-    for (uint32_t state : unit.state_buffers())
-      index(state, plan.buffers_size(), unit.name(), "buffer");
-    for (uint32_t parameter : unit.parameters())
-      index(parameter, plan.parameters_size(), unit.name(), "parameter");
-    need(unit.elements() >= 0 && unit.elements() < most && unit.shards() >= 1 &&
-             unit.optimizer_shards() >= 0 && bytesOf(unit.dtype()),
-         unit.name(), "has ", unit.elements(), " elements in ", unit.shards(),
-         " slices of type ", int(unit.dtype()));
+  void buffer(uint64_t i, const std::string &where) {
+    index(i, plan.buffers_size(), where, "buffer");
   }
-  for (const plan::Parameter &parameter : plan.parameters()) {
-    index(parameter.unit(), plan.units_size(), parameter.name(), "unit");
-    for (int64_t size : parameter.shape())
-      need(size >= 0 && size < most, parameter.name(), "has a dim of ", size);
-  }
+
+  void checkBuffer(const plan::Buffer &buffer);
+  void checkUnit(const plan::Unit &unit);
+  void checkRunInputs();
+  void checkTensors(const plan::Entry &entry);
+  void checkFields(const protobuf::Message &message, const std::string &name);
+
+  const plan::Plan &plan;
+  Findings &findings;
+};
+
+void Indices::checkBuffer(const plan::Buffer &buffer) {
+  index(buffer.pool(), plan.pools_size(), buffer.name(), "pool");
+  if (buffer.pool() >= uint32_t(plan.pools_size()))
+    return;
+  const plan::Pool &pool = plan.pools(int(buffer.pool()));
+  need(buffer.offset() >= 0 && buffer.bytes() >= 0 && buffer.bytes() < most &&
+           buffer.offset() < most &&
+           buffer.offset() + buffer.bytes() <= pool.bytes(),
+       "buffer " + buffer.name(), "ends at byte ",
+       buffer.offset() + buffer.bytes(), " of the pool ", pool.name(),
+       ", which has ", pool.bytes());
+}
+
+void Indices::checkUnit(const plan::Unit &unit) {
+  buffer(unit.parameter_buffer(), unit.name());
+  buffer(unit.master_buffer(), unit.name());
+  buffer(unit.remainder_buffer(), unit.name());
+  for (uint32_t state : unit.state_buffers())
+    buffer(state, unit.name());
+  for (uint32_t parameter : unit.parameters())
+    index(parameter, plan.parameters_size(), unit.name(), "parameter");
+  need(unit.elements() >= 0 && unit.elements() < most && unit.shards() >= 1 &&
+           unit.optimizer_shards() >= 0 && bytesOf(unit.dtype()),
+       unit.name(), "has ", unit.elements(), " elements in ", unit.shards(),
+       " slices of type ", int(unit.dtype()));
+}
+
+/// What a run writes before its steps.
+void Indices::checkRunInputs() {
   for (const plan::Constant &constant : plan.constants())
-    index(constant.buffer(), plan.buffers_size(), "a constant", "buffer");
-  index(plan.loss().scale_buffer(), plan.buffers_size(), "the loss", "buffer");
+    buffer(constant.buffer(), "a constant");
+  buffer(plan.loss().scale_buffer(), "the loss");
   if (plan.has_draws())
-    index(plan.draws().buffer(), plan.buffers_size(), "the draws", "buffer");
+    buffer(plan.draws().buffer(), "the draws");
   if (plan.has_running())
-    index(plan.running().buffer(), plan.buffers_size(),
-          "the weights of running statistics", "buffer");
+    buffer(plan.running().buffer(), "the weights of running statistics");
   for (const plan::Input &input : plan.inputs())
     need(isSane(input.tensor(), plan), input.name(),
          "does not lie in its buffer");
-  for (const plan::Program *program : {&plan.train(), &plan.eval()})
-    for (const plan::Entry &entry : program->entries()) {
-      const std::string &name = entry.name();
-      need(messageOf(entry), name,
-           "is of a kind that this program does not "
-           "know");
-      forTensors(entry,
-                 [&](const std::string &field, const plan::Tensor &tensor) {
-                   need(isSane(tensor, plan), name, field,
-                        " is a view that is not inside its buffer");
-                 });
-      // Every other number that an entry names something by.
-      const protobuf::Message *message = messageOf(entry);
-      const std::map<std::string_view, int> sizes = {
-          {"unit", std::max(plan.units_size(), 1)},
-          {"units", plan.units_size()},
-          {"group", plan.groups_size()},
-          {"kernel", plan.kernels_size()},
-          {"gathered", plan.buffers_size()}};
-      // See also checkMatrices and Run::optimizerStep.
-      static const std::set<std::string, std::less<>> optional = {
-          "bias",           "residual",     "bias_gradient",
-          "workspace",      "log_sum_exp",  "key_mask",
-          "input_gradient", "correct",      "weight_gradient",
-          "accumulator",    "base",         "kept",
-          "direction",      "master",       "norm",
-          "previous",       "sinks",        "parameters",
-          "words",          "class_weights"};
-      for (int i = 0; message && i < message->GetDescriptor()->field_count();
-           ++i) {
-        const auto *field = message->GetDescriptor()->field(i);
-        if (field->message_type() == plan::Tensor::descriptor())
-          need(field->is_repeated() || optional.contains(field->name()) ||
-                   message->GetReflection()->HasField(*message, field),
-               name, "lacks its ", field->name());
-        auto size = sizes.find(std::string_view(field->name()));
-        if (field->cpp_type() != field->CPPTYPE_UINT32 || size == sizes.end())
-          continue;
-        const auto *of = message->GetReflection();
-        int count = field->is_repeated() ? of->FieldSize(*message, field) : 1;
-        for (int k = 0; k < count; ++k)
-          index(field->is_repeated() ? of->GetRepeatedUInt32(*message, field, k)
-                                     : of->GetUInt32(*message, field),
-                size->second, name, size->first.data());
-      }
-    }
+}
+
+void Indices::checkTensors(const plan::Entry &entry) {
+  need(messageOf(entry), entry.name(),
+       "is of a kind that this program does not know");
+  forTensors(entry, [&](const std::string &field, const plan::Tensor &tensor) {
+    need(isSane(tensor, plan), entry.name(), field,
+         " is a view that is not inside its buffer");
+  });
+}
+
+/// Every other number that an entry names something by, and that it has what it
+/// cannot do without.
+void Indices::checkFields(const protobuf::Message &message,
+                          const std::string &name) {
+  const std::map<std::string_view, int> sizes = {
+      {"unit", std::max(plan.units_size(), 1)},
+      {"units", plan.units_size()},
+      {"group", plan.groups_size()},
+      {"kernel", plan.kernels_size()},
+      {"gathered", plan.buffers_size()}};
+  // See also checkMatrices and Run::optimizerStep.
+  static const std::set<std::string, std::less<>> optional = {
+      "bias",           "residual",     "bias_gradient",
+      "workspace",      "log_sum_exp",  "key_mask",
+      "input_gradient", "correct",      "weight_gradient",
+      "accumulator",    "base",         "kept",
+      "direction",      "master",       "norm",
+      "previous",       "sinks",        "parameters",
+      "words",          "class_weights"};
+  const protobuf::Reflection *of = message.GetReflection();
+  for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
+    const auto *field = message.GetDescriptor()->field(i);
+    if (field->message_type() == plan::Tensor::descriptor())
+      need(field->is_repeated() || optional.contains(field->name()) ||
+               of->HasField(message, field),
+           name, "lacks its ", field->name());
+    auto size = sizes.find(std::string_view(field->name()));
+    if (field->cpp_type() != field->CPPTYPE_UINT32 || size == sizes.end())
+      continue;
+    int count = field->is_repeated() ? of->FieldSize(message, field) : 1;
+    for (int k = 0; k < count; ++k)
+      index(field->is_repeated() ? of->GetRepeatedUInt32(message, field, k)
+                                 : of->GetUInt32(message, field),
+            size->second, name, size->first.data());
+  }
+}
+
+} // namespace
+
+bool checkIndices(const plan::Plan &plan, Findings &findings) {
+  size_t before = findings.all().size();
+  Indices(plan, findings).check();
   return findings.all().size() == before;
 }
 
