@@ -17,6 +17,47 @@ SHARDC_INLINE float capsSlope(const AttentionParameters &a, float score) {
   return fused(-bounded, bounded, 1.0f);
 }
 
+/// What the forward pass saved of a warp's rows, which are queries; deltas times
+/// the scale of the scores.
+template <int rowTiles> struct SavedRows {
+  float shifts[rowTiles][2], factors[rowTiles][2], deltas[rowTiles][2];
+
+  /// `before`: rows of the heads before, `first`: the warp's first one.
+  SHARDC_INLINE SavedRows(const AttentionGradParameters &g, Count before,
+                          int first, int queries, float scale) {
+#pragma unroll
+    for (int m = 0; m < rowTiles; ++m)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        int row = least(first + rowOfLane(m, half), queries - 1);
+        shifts[m][half] =
+            reinterpret_cast<const float *>(g.shifts)[before + row];
+        factors[m][half] =
+            reinterpret_cast<const float *>(g.factors)[before + row];
+        deltas[m][half] =
+            reinterpret_cast<const float *>(g.deltas)[before + row] * scale;
+      }
+  }
+
+  /// Gradients of probabilities become those of scores. `pull`: what they are
+  /// multiplied with before.
+  template <int columns>
+  SHARDC_INLINE void
+  toScoresGradient(const float (&scores)[rowTiles][columns][4], float pull,
+                   float (&slopes)[rowTiles][columns][4]) const {
+#pragma unroll
+    for (int m = 0; m < rowTiles; ++m)
+#pragma unroll
+      for (int n = 0; n < columns; ++n)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          float p = binaryPower((scores[m][n][i] - shifts[m][i / 2]) * log2E) *
+                    factors[m][i / 2];
+          slopes[m][n][i] = p * fused(slopes[m][n][i], pull, -deltas[m][i / 2]);
+        }
+  }
+};
+
 template <typename S, int dims, bool drops>
 SHARDC_INLINE void
 findQueryGradientByMatrixUnits(const AttentionGradParameters &g) {
@@ -50,20 +91,9 @@ findQueryGradientByMatrixUnits(const AttentionGradParameters &g) {
   // Of the gradients of probabilities.
   const float pull =
       drops ? of.scale * float(DrawnForAttention(a).scale()) : of.scale;
-  float shifts[rowTiles][2], factors[rowTiles][2], deltas[rowTiles][2];
-  const Count before = (Count(at.batch) * a.heads + at.head) * a.queries;
-#pragma unroll
-  for (int m = 0; m < rowTiles; ++m)
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      int row =
-          least(at.first + firstOfWarp + rowOfLane(m, half), of.queries - 1);
-      shifts[m][half] = reinterpret_cast<const float *>(g.shifts)[before + row];
-      factors[m][half] =
-          reinterpret_cast<const float *>(g.factors)[before + row];
-      deltas[m][half] =
-          reinterpret_cast<const float *>(g.deltas)[before + row] * of.scale;
-    }
+  const SavedRows<rowTiles> saved(
+      g, (Count(at.batch) * a.heads + at.head) * a.queries,
+      at.first + firstOfWarp, of.queries, of.scale);
   float sums[rowTiles][dims / 8][4];
   clear(sums);
 
@@ -103,16 +133,7 @@ findQueryGradientByMatrixUnits(const AttentionGradParameters &g) {
                     at.first + firstOfWarp, first);
       kept.drop(slopes);
     }
-#pragma unroll
-    for (int m = 0; m < rowTiles; ++m)
-#pragma unroll
-      for (int n = 0; n < step / 8; ++n)
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          float p = binaryPower((scores[m][n][i] - shifts[m][i / 2]) * log2E) *
-                    factors[m][i / 2];
-          slopes[m][n][i] = p * fused(slopes[m][n][i], pull, -deltas[m][i / 2]);
-        }
+    saved.toScoresGradient(scores, pull, slopes);
     if (a.narrowCap != 0)
       forElements<rowTiles, step / 8>([&](int m, int n, int i) {
         slopes[m][n][i] *= capsSlope(a, scores[m][n][i]);
@@ -122,6 +143,7 @@ findQueryGradientByMatrixUnits(const AttentionGradParameters &g) {
     addProduct<S, dims>(sums, weights, keyTile(number) + leftOfLane<dims>());
   }
   awaitCopies();
+  float factors[rowTiles][2];
 #pragma unroll
   for (int m = 0; m < rowTiles; ++m)
     factors[m][0] = factors[m][1] = 1;
@@ -130,24 +152,55 @@ findQueryGradientByMatrixUnits(const AttentionGradParameters &g) {
       at.first + firstOfWarp, 0, sums, factors);
 }
 
-/// Rows are keys: row (m, half) is seen by `span` queries from `begins` on.
-template <int rowTiles, int columns>
-SHARDC_INLINE void hideQueries(int queries, int firstColumn,
-                               const int (&begins)[rowTiles][2], unsigned span,
-                               float (&scores)[rowTiles][columns][4]) {
+/// Which queries see some key of a block, from `first` up to `end`, all of them,
+/// from `allFrom` up to `allUpTo`, and each of a warp's rows, which are keys: row
+/// (m, half) is seen by `span` queries from `begins` on.
+template <int rowTiles> struct SeeingQueries {
+  int first, end, allFrom, allUpTo;
+  int begins[rowTiles][2];
+
+  /// Of `rows` keys of the block from `firstKey` on; the warp's begin at
+  /// `firstOfWarp` of these.
+  SHARDC_INLINE SeeingQueries(const AttentionParameters &a, int batch,
+                              int firstKey, int rows, int firstOfWarp) {
+    const int lastKey = least(firstKey + rows, int(a.keys)) - 1;
+    first = firstQuery(a, firstKey);
+    end = endQuery(a, lastKey);
+    allFrom = firstQuery(a, lastKey);
+    allUpTo = endQuery(a, firstKey);
+    const int nobody = 1 << 30; // no query comes near
 #pragma unroll
-  for (int n = 0; n < columns; ++n)
+    for (int m = 0; m < rowTiles; ++m)
 #pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      int query = firstColumn + columnOfLane(n, i);
+      for (int half = 0; half < 2; ++half) {
+        int key =
+            least(firstKey + firstOfWarp + rowOfLane(m, half), int(a.keys) - 1);
+        auto *mask = reinterpret_cast<const unsigned char *>(a.keyMask);
+        bool isHidden =
+            mask &&
+            !mask[batch * a.keyMaskStrides[0] + key * a.keyMaskStrides[1]];
+        begins[m][half] =
+            isHidden ? nobody : key - int(a.before) - int(a.span) + 1;
+      }
+  }
+
+  template <int columns>
+  SHARDC_INLINE void hide(int queries, int firstColumn, unsigned span,
+                          float (&scores)[rowTiles][columns][4]) const {
 #pragma unroll
-      for (int m = 0; m < rowTiles; ++m)
+    for (int n = 0; n < columns; ++n)
 #pragma unroll
-        for (int half = 0; half < 2; ++half)
-          if (query >= queries || unsigned(query - begins[m][half]) >= span)
-            scores[m][n][2 * half + i] = -infinity<float>;
-    }
-}
+      for (int i = 0; i < 2; ++i) {
+        int query = firstColumn + columnOfLane(n, i);
+#pragma unroll
+        for (int m = 0; m < rowTiles; ++m)
+#pragma unroll
+          for (int half = 0; half < 2; ++half)
+            if (query >= queries || unsigned(query - begins[m][half]) >= span)
+              scores[m][n][2 * half + i] = -infinity<float>;
+      }
+  }
+};
 
 /// What a step of queries brings: their rows, and what was saved of each.
 template <typename S, int dims, bool drops> struct QueryStep {
@@ -188,6 +241,32 @@ template <typename S, int dims, bool drops> struct QueryStep {
          __attribute__((address_space(3))) float *)(begin + 2 * tileBytes);
     return all[kind * block.step + query];
   }
+
+  /// Scores become probabilities, and gradients of these those of scores; columns
+  /// are the step's queries.
+  template <int rowTiles, int columns>
+  SHARDC_INLINE void
+  toProbabilities(float scale, float (&scores)[rowTiles][columns][4],
+                  float (&slopes)[rowTiles][columns][4]) const {
+#pragma unroll
+    for (int n = 0; n < columns; ++n)
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        int query = columnOfLane(n, i);
+        float shift = saved(0, query);
+        float factor = saved(1, query);
+        float delta = saved(2, query) * scale;
+#pragma unroll
+        for (int m = 0; m < rowTiles; ++m)
+#pragma unroll
+          for (int half = 0; half < 2; ++half) {
+            float &score = scores[m][n][2 * half + i];
+            float &slope = slopes[m][n][2 * half + i];
+            score = binaryPower((score - shift) * log2E) * factor;
+            slope = score * fused(slope, scale, -delta);
+          }
+      }
+  }
 };
 
 template <typename S, int dims, bool drops>
@@ -213,35 +292,20 @@ findKeyGradientByMatrixUnits(const AttentionGradParameters &g) {
   const SharedAddress ofLane =
       SharedAddress(firstOfWarp * rowBytes) + leftOfLane<dims>();
 
-  // Which queries see some key of the block, all of them, and each.
-  const int lastKey = least(at.first + block.rows(), int(a.keys)) - 1;
-  const int first = firstQuery(a, at.first), end = endQuery(a, lastKey);
-  const int allFrom = firstQuery(a, lastKey), allUpTo = endQuery(a, at.first);
-  const int nobody = 1 << 30; // no query comes near
-  int begins[rowTiles][2];
-#pragma unroll
-  for (int m = 0; m < rowTiles; ++m)
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      int key =
-          least(at.first + firstOfWarp + rowOfLane(m, half), int(a.keys) - 1);
-      auto *mask = reinterpret_cast<const unsigned char *>(a.keyMask);
-      bool isHidden =
-          mask &&
-          !mask[at.batch * a.keyMaskStrides[0] + key * a.keyMaskStrides[1]];
-      begins[m][half] =
-          isHidden ? nobody : key - int(a.before) - int(a.span) + 1;
-    }
+  const SeeingQueries<rowTiles> seeing(a, at.batch, at.first, block.rows(),
+                                       firstOfWarp);
   float keySums[rowTiles][width / 8][4], valueSums[rowTiles][width / 8][4];
   clear(keySums);
   clear(valueSums);
 
   // The steps of all heads that read these keys.
-  const int stepsOfHead = first < end ? (end - first + step - 1) / step : 0;
+  const int stepsOfHead = seeing.first < seeing.end
+                              ? (seeing.end - seeing.first + step - 1) / step
+                              : 0;
   const int count = members * stepsOfHead;
   auto fetch = [&](int number) {
     stepOf(number).fetch(g, at.batch, at.head * members + number / stepsOfHead,
-                         first + number % stepsOfHead * step);
+                         seeing.first + number % stepsOfHead * step);
   };
   fetchRows<dims, block.rows(), block.threads()>(
       keyTile, HeadRows<const S>(a.key, at.batch, at.head, a.keys, a.headDim),
@@ -259,7 +323,7 @@ findKeyGradientByMatrixUnits(const AttentionGradParameters &g) {
     if (number + 1 < count)
       fetch(number + 1);
     const QueryStep<S, dims, drops> current = stepOf(number);
-    const int firstOfStep = first + number % stepsOfHead * step;
+    const int firstOfStep = seeing.first + number % stepsOfHead * step;
     const int head = at.head * members + number / stepsOfHead;
     ScoresOfHead<S> of(a, at.batch, head);
     const float scale = a.narrowCap == 0 ? of.scale : 1;
@@ -269,8 +333,9 @@ findKeyGradientByMatrixUnits(const AttentionGradParameters &g) {
                           current.query() + rightOfLane<dims>());
     cap(a, scores);
     scaleAndBias<true>(of, scale, at.first + firstOfWarp, firstOfStep, scores);
-    if (of.mask || firstOfStep < allFrom || firstOfStep + step > allUpTo)
-      hideQueries(queries, firstOfStep, begins, of.span, scores);
+    if (of.mask || firstOfStep < seeing.allFrom ||
+        firstOfStep + step > seeing.allUpTo)
+      seeing.hide(queries, firstOfStep, of.span, scores);
     clear(slopes);
     multiplyRows<S, dims>(slopes, valueTile + ofLane,
                           current.gradient() + rightOfLane<dims>());
@@ -287,24 +352,7 @@ findKeyGradientByMatrixUnits(const AttentionGradParameters &g) {
         // Of a slope that is as wanted once delta is taken off.
         slope = fused(slope - delta, capsSlope(a, scores[m][n][i]), delta);
       });
-#pragma unroll
-    for (int n = 0; n < step / 8; ++n)
-#pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        int query = columnOfLane(n, i);
-        float shift = current.saved(0, query);
-        float factor = current.saved(1, query);
-        float delta = current.saved(2, query) * of.scale;
-#pragma unroll
-        for (int m = 0; m < rowTiles; ++m)
-#pragma unroll
-          for (int half = 0; half < 2; ++half) {
-            float &score = scores[m][n][2 * half + i];
-            float &slope = slopes[m][n][2 * half + i];
-            score = binaryPower((score - shift) * log2E) * factor;
-            slope = score * fused(slope, of.scale, -delta);
-          }
-      }
+    current.toProbabilities(of.scale, scores, slopes);
     if constexpr (drops)
       kept.drop(scores);
     Word32 weights[rowTiles][step / 16][4];
