@@ -9,6 +9,7 @@
 #include "frontend/onnx/decode/Drawn.h"
 #include "frontend/onnx/graph/Detached.h"
 #include "frontend/onnx/graph/Exporter.h"
+#include "frontend/onnx/graph/NeededNodes.h"
 #include "frontend/onnx/graph/SplitCalls.h"
 #include "frontend/onnx/parameters/ParameterWarnings.h"
 
@@ -77,6 +78,7 @@ private:
   ImportDiagnostics &diagnostics;
   std::shared_ptr<const ImportedModel> model;
   const ModelFile *file = nullptr;
+  std::vector<std::string> outputs; // that are imported, in the graph's order
   DecoderTable decoders;
   OwningOpRef<ModuleOp> module;
   func::FuncOp function;
@@ -101,6 +103,7 @@ LogicalResult Importer::read() {
     return fail(stops.takeError());
   detached = std::move(*stops);
   splitCalls = findSplitCalls(model->nodes);
+  outputs = importedOutputs(file->graph(), options.outputs);
   const RoleFindings &roles = model->parameters.roles();
   if (!roles.problem.empty())
     return fail("'" + options.path + "': " + roles.problem);
@@ -281,7 +284,9 @@ LogicalResult Importer::define(const Node &node, StringRef name,
 //===----------------------------------------------------------------------===//
 
 LogicalResult Importer::importNodes() {
-  for (size_t index = 0; index < model->graphNodes; ++index) {
+  llvm::BitVector needed = neededNodes(
+      ArrayRef(model->nodes).take_front(model->graphNodes), outputs);
+  for (size_t index : needed.set_bits()) {
     if (failed(importNode(model->nodes[index], int(index))))
       return failure();
     // Bodies are nested as deep as they like, also through functions.
@@ -435,6 +440,8 @@ LogicalResult Importer::finishFunction() {
     return fail("'" + options.path + "': the graph has no outputs");
   SmallVector<Value> results;
   for (const ValueInfoProto &output : file->graph().output()) {
+    if (!llvm::is_contained(outputs, output.name()))
+      continue;
     FailureOr<Operand> value = valueNamed(output.name());
     if (failed(value))
       return failure();
@@ -463,9 +470,9 @@ LogicalResult Importer::finishFunction() {
       llvm::map_to_vector(results, [](Value value) { return value.getType(); });
   function.setType(builder.getFunctionType(function.getArgumentTypes(), types));
   SmallVector<DictionaryAttr> attributes;
-  for (const ValueInfoProto &output : file->graph().output())
-    attributes.push_back(builder.getDictionaryAttr(builder.getNamedAttr(
-        nn::nameAttr, builder.getStringAttr(output.name()))));
+  for (const std::string &output : outputs)
+    attributes.push_back(builder.getDictionaryAttr(
+        builder.getNamedAttr(nn::nameAttr, builder.getStringAttr(output))));
   function.setAllResultAttrs(attributes);
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
     if (isOpTriviallyDead(&op))

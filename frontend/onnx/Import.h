@@ -27,6 +27,9 @@ struct ImportOptions {
   bool allowMissingWeights = false;
   /// Which tensors are trained.
   RoleChoices roles;
+  /// Outputs that are asked for: nodes that no other output needs are not looked
+  /// at. None, or one that the graph has not: all.
+  std::vector<std::string> outputs;
 };
 
 /// What importing found besides the module.

@@ -145,13 +145,7 @@ bool Compiler::checkFiles() {
 }
 
 bool Compiler::importModel() {
-  shardc::onnx::ImportOptions import;
-  import.path = options.model;
-  for (const auto &[name, size] : options.dims)
-    import.dims[name] = size;
-  import.allowMissingWeights = options.init == "random";
-  import.roles = {options.trainable, options.buffers, options.untied};
-  module = shardc::onnx::importOnnx(&context, import, imported);
+  module = shardc::onnx::importOnnx(&context, importOptions(options), imported);
   if (!module || diagnostics.hadError())
     return false;
   for (const std::string &warning : imported.warnings)

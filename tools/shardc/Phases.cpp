@@ -2,7 +2,9 @@
 #include "tools/shardc/Phases.h"
 
 #include "codegen/Pipelines.h"
+#include "frontend/onnx/Import.h"
 #include "passes/Pipelines.h"
+#include "passes/options/LossOption.h"
 #include "tools/shardc/Options.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -11,6 +13,24 @@
 
 using namespace mlir;
 using namespace shardc;
+
+shardc::onnx::ImportOptions shardc::importOptions(const Options &options) {
+  shardc::onnx::ImportOptions import;
+  import.path = options.model;
+  for (const auto &[name, size] : options.dims)
+    import.dims[name] = size;
+  import.allowMissingWeights = options.init == "random";
+  import.roles = {options.trainable, options.buffers, options.untied};
+  // What is wrong with --loss is said where it is attached.
+  llvm::Expected<LossOption> loss = LossOption::parse(options.loss);
+  if (!loss) {
+    llvm::consumeError(loss.takeError());
+    return import;
+  }
+  import.outputs.push_back(loss->output);
+  llvm::append_range(import.outputs, options.outputs);
+  return import;
+}
 
 void shardc::buildPhase(OpPassManager &passes, Phase phase,
                         const Options &options, const PhaseSettings &settings) {

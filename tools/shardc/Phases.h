@@ -11,6 +11,9 @@ class OpPassManager;
 namespace shardc {
 
 struct Options;
+namespace onnx {
+struct ImportOptions;
+}
 
 /// In order. Import and Trainer have no passes; passes/Pipelines.h and
 /// codegen/Pipelines.h have those of the others, under the names that
@@ -31,6 +34,9 @@ constexpr PhaseInfo phases[] = {
     {"plan", "entries on planned memory"},
     {"trainer", "the executable"}};
 constexpr const PhaseInfo &infoOf(Phase phase) { return phases[int(phase)]; }
+
+/// How the model is imported, with what the loss and --output-values need of it.
+onnx::ImportOptions importOptions(const Options &options);
 
 /// What a pipeline takes besides the command line.
 struct PhaseSettings {

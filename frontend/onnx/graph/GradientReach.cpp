@@ -1,5 +1,6 @@
 // Reverse reachability over the flat graph.
 #include "frontend/onnx/graph/GradientReach.h"
+#include "frontend/onnx/graph/NeededNodes.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -13,24 +14,6 @@ namespace {
 bool isFloat(int64_t dtype) {
   return dtype == TensorProto::FLOAT || dtype == TensorProto::DOUBLE ||
          dtype == TensorProto::FLOAT16 || dtype == TensorProto::BFLOAT16;
-}
-
-/// Names that the nodes of a branch read: those from outside of it are among
-/// them.
-void addReads(const ::onnx::GraphProto &branch, llvm::StringSet<> &names) {
-  llvm::SmallVector<const ::onnx::GraphProto *> open = {&branch};
-  while (!open.empty()) {
-    const ::onnx::GraphProto &graph = *open.pop_back_val();
-    for (const auto &output : graph.output())
-      names.insert(output.name());
-    for (const ::onnx::NodeProto &node : graph.node()) {
-      for (const std::string &input : node.input())
-        names.insert(input);
-      for (const auto &attribute : node.attribute())
-        if (attribute.has_g())
-          open.push_back(&attribute.g());
-    }
-  }
 }
 
 } // namespace
