@@ -77,7 +77,8 @@ LogicalResult Resizing::check() const {
   if (failed(oneOf("mode", mode, {"nearest", "linear", "cubic"})) ||
       failed(oneOf("coordinate_transformation_mode", coordinates,
                    {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel",
-                    "align_corners", "asymmetric", "tf_crop_and_resize"})) ||
+                    "align_corners", "asymmetric", "tf_crop_and_resize",
+                    "tf_half_pixel_for_nn"})) ||
       failed(
           oneOf("nearest_mode", rounding,
                 {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"})))
@@ -186,6 +187,8 @@ double Resizing::place(const Axis &axis, int64_t i) const {
     double taken = (axis.end - axis.begin) * last;
     return axis.begin * last + (size == 1 ? taken / 2 : x * taken / (size - 1));
   }
+  if (coordinates == "tf_half_pixel_for_nn") // of opsets 11 and 12
+    return (x + 0.5) / axis.scale;
   double halfPixel = (x + 0.5) / axis.scale - 0.5;
   if (coordinates == "pytorch_half_pixel")
     return size == 1 ? -0.5 : halfPixel;
