@@ -1,6 +1,6 @@
 """Makes newest-nodes.tar.xz: those of ONNX's own operator tests that the newest version of onnx has
 and the archive beside the checkout lacks, of what shardc supports: opset 28, sliding windows of
-Attention, quantization. newest-nodes.test runs them.
+Attention, quantization, RoiAlign. newest-nodes.test runs them.
 
     newest_nodes.py CHECK_ONNX_NODES ARCHIVE       (needs onnx 1.23 or later, and pillow)"""
 import io
@@ -17,7 +17,7 @@ from onnx import numpy_helper
 from onnx.backend.test.case.node import collect_testcases
 
 NEW = 28
-NAMES = re.compile("quantize|window|swiglu")
+NAMES = re.compile("quantize|window|swiglu|roialign")
 
 
 def is_new(case):

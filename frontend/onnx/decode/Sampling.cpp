@@ -12,6 +12,13 @@ Sampler::Sampler(Emitter &emit, const Operand &images, SampleMode mode,
       samples(images.shape().front()), channels(images.shape().back()),
       mode(mode), padding(padding), cornersAreCentres(cornersAreCentres) {
   table = emit.reshape(images, {samples * llvm::product_of(sizes), channels});
+  image = emit.iota(samples, 0, 2);
+}
+
+void Sampler::takeFrom(const Operand &images) {
+  samples = images.shape()[0];
+  image = emit.reshape(emit.cast(images, emit.attributes().getI64Type()),
+                       {samples, 1});
 }
 
 /// Places that go up and down between the borders, as often as they must.
@@ -82,7 +89,7 @@ std::vector<Sampler::Tap> Sampler::tapsOf(const Operand &given, size_t dim) {
 Operand Sampler::read(ArrayRef<const Tap *> taps) {
   Type wide = emit.attributes().getI64Type();
   int64_t places = taps.front()->index.shape()[1];
-  Operand position = emit.iota(samples, 0, 2), isInside, weight;
+  Operand position = image, isInside, weight;
   for (auto [dim, tap] : llvm::enumerate(taps)) {
     Operand first = number(0), last = number(double(sizes[dim] - 1));
     Operand index = tap->index;
@@ -116,7 +123,7 @@ Operand Sampler::read(ArrayRef<const Tap *> taps) {
   return weight ? mul(elements, perPlace(weight)) : elements;
 }
 
-Operand Sampler::at(ArrayRef<Operand> places) {
+Operand Sampler::at(ArrayRef<Operand> places, Parts parts) {
   type = places.front().elementType();
   Type stored = table.elementType();
   if (mode != SampleMode::nearest)
@@ -136,7 +143,9 @@ Operand Sampler::at(ArrayRef<Operand> places) {
       rest /= int64_t(perDim[dim].size());
     }
     Operand term = read(taps);
-    sum = sum ? add(sum, term) : term;
+    sum = !sum                    ? term
+          : parts == Parts::added ? add(sum, term)
+                                  : emit.binary<nn::MaxOp>(sum, term);
   }
   return emit.cast(sum, stored);
 }

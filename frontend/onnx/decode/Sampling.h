@@ -1,5 +1,5 @@
-// Elements of images read between their positions, as GridSample and DeformConv
-// do. https://onnx.ai/onnx/operators/onnx__GridSample.html
+// Elements of images read between their positions, as GridSample, RoiAlign and
+// DeformConv do. https://onnx.ai/onnx/operators/onnx__GridSample.html
 #ifndef SHARDC_FRONTEND_ONNX_DECODE_SAMPLING_H
 #define SHARDC_FRONTEND_ONNX_DECODE_SAMPLING_H
 
@@ -20,10 +20,17 @@ public:
   Sampler(Emitter &emit, const Operand &images, SampleMode mode,
           SamplePadding padding, bool cornersAreCentres);
 
+  /// Row r of the places is of image `images[r]`, integers [R], and not of image
+  /// r.
+  void takeFrom(const Operand &images);
+
+  /// What becomes of the parts of an element: their sum, or the largest one.
+  enum class Parts { added, largest };
+
   /// The elements [N, P, C] at `places`: a value [N, P] per spatial dim, counted
   /// in elements, 0 being the centre of the first. Differentiable in images and
   /// places; the result has the images' type.
-  Operand at(llvm::ArrayRef<Operand> places);
+  Operand at(llvm::ArrayRef<Operand> places, Parts parts = Parts::added);
 
 private:
   /// The elements of a dim that a place takes, and how much of each.
@@ -38,6 +45,7 @@ private:
 
   Operand number(double value) { return emit.scalar(type, value); }
   Operand table; ///< [N S..., C]
+  Operand image; ///< of each row of places, [N, 1]
   Shape sizes;   ///< of the spatial dims
   int64_t samples, channels;
   SampleMode mode;
