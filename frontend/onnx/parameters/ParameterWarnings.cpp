@@ -9,20 +9,17 @@ namespace shardc::onnx {
 std::vector<std::string> parameterWarnings(const ParameterTable &parameters,
                                            bool isPyTorchs) {
   std::vector<std::string> warnings = roleWarnings(parameters.roles());
-  auto quoted = [](ArrayRef<std::string> names) {
-    return listFew(llvm::map_to_vector(
-        names, [](const std::string &name) { return "'" + name + "'"; }));
-  };
+  auto few = [](ArrayRef<std::string> names) { return listFew(quoted(names)); };
   if (ArrayRef<std::string> lost = parameters.lost(); !lost.empty())
     warnings.push_back(
         "the exporter removed parameters from the graph, which are not "
         "trained: " +
-        quoted(lost) +
+        few(lost) +
         "; torch.onnx.export with optimize=False removes only what forward "
         "does not read");
   if (ArrayRef<std::string> unused = parameters.unused(); !unused.empty())
     warnings.push_back(
-        "no node reads the parameters " + quoted(unused) +
+        "no node reads the parameters " + few(unused) +
         ": they are tied to others, PyTorch does not use them, or the "
         "exporter removed them; what was removed is not trained "
         "(torch.onnx.export with optimize=False removes only what forward "
@@ -37,7 +34,7 @@ std::vector<std::string> parameterWarnings(const ParameterTable &parameters,
     warnings.push_back(
         "trained under names that the exporter made "
         "up: " +
-        quoted(unnamed) +
+        few(unnamed) +
         (isPyTorchs
              ? "; it may have computed them from the model's parameters: "
                "torch.onnx.export with do_constant_folding=False keeps these"
@@ -45,7 +42,7 @@ std::vector<std::string> parameterWarnings(const ParameterTable &parameters,
   if (ArrayRef<std::string> unchanged = parameters.unchanged();
       !unchanged.empty())
     warnings.push_back(
-        "PyTorch's forward pass changes the buffers " + quoted(unchanged) +
+        "PyTorch's forward pass changes the buffers " + few(unchanged) +
         ", and the file does not; they keep their values in training: of such "
         "state only the running statistics of a BatchNormalization are moved "
         "(for spectral_norm, remove_parametrizations before the export)");

@@ -3,6 +3,7 @@
 #define SHARDC_FRONTEND_ONNX_PARAMETERS_ROLECHOICES_H
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
 
 #include <string>
 #include <vector>
@@ -39,8 +40,12 @@ struct RoleFindings {
   std::string problem;
 };
 
-/// The first few of a list, how many more there are, and who has them all.
-std::string listFew(llvm::ArrayRef<std::string> texts);
+/// The first few of a list, how many more there are, and where all are.
+std::string
+listFew(llvm::ArrayRef<std::string> texts,
+        llvm::StringRef wherever = " (--report FILE.json lists them)");
+/// 'a', 'b'.
+std::vector<std::string> quoted(llvm::ArrayRef<std::string> names);
 
 /// The lines that warn about the notes: at most one of what is trained and one
 /// of what is not. A line names a few; the report has all.

@@ -122,7 +122,7 @@ Roles::Verdict Roles::judge(const Initializer &initializer) const {
         return op == "STFT" && input == 2;
       }))
     return {false, "the window of a Fourier transform"};
-  if (isLiteralName(initializer.name))
+  if (!isPyTorchs && isLiteralName(initializer.name))
     return {false,
             initializer.elements == 1 ? "" : "a constant of the program"};
   if (!isExportersName(initializer.name))
@@ -346,20 +346,28 @@ RoleFindings Roles::apply(std::vector<Parameter> &parameters) const {
   return findings;
 }
 
-std::string listFew(llvm::ArrayRef<std::string> texts) {
+std::string listFew(llvm::ArrayRef<std::string> texts, StringRef wherever) {
   constexpr size_t most = 8;
   std::string text = llvm::join(texts.take_front(most), ", ");
   return texts.size() <= most
              ? text
-             : text + " and " + std::to_string(texts.size() - most) +
-                   " more (--report FILE.json lists them)";
+             : (text + " and " + llvm::Twine(texts.size() - most) + " more" +
+                wherever)
+                   .str();
+}
+
+std::vector<std::string> quoted(llvm::ArrayRef<std::string> names) {
+  std::vector<std::string> texts;
+  for (const std::string &name : names)
+    texts.push_back("'" + name + "'");
+  return texts;
 }
 
 std::vector<std::string> roleWarnings(const RoleFindings &findings) {
   std::vector<std::string> trained, fixed, result;
   for (const RoleNote &note : findings.notes)
     if (note.trained)
-      trained.push_back("'" + note.name + "'");
+      trained.push_back(note.name);
     else
       fixed.push_back("'" + note.name + "' (" + note.reason + ")");
   if (!fixed.empty())
@@ -373,27 +381,20 @@ std::vector<std::string> roleWarnings(const RoleFindings &findings) {
     result.push_back(
         "the file does not say whether these tensors are parameters or "
         "buffers; they are trained: " +
-        listFew(trained) +
+        listFew(quoted(trained)) +
         "; --buffer REGEX keeps them as they are, --trainable . agrees");
-  if (!findings.constants.empty()) {
-    std::vector<std::string> names;
-    for (const std::string &name : findings.constants)
-      names.push_back("'" + name + "'");
+  if (!findings.constants.empty())
     result.push_back(
-        "Constant nodes hold the matrices " + listFew(names) +
+        "Constant nodes hold the matrices " +
+        listFew(quoted(findings.constants), "") +
         ", which are not trained: make them initializers of the graph if they "
         "are weights");
-  }
-  if (!findings.passedOver.empty()) {
-    std::vector<std::string> names;
-    for (const std::string &name : findings.passedOver)
-      names.push_back("'" + name + "'");
+  if (!findings.passedOver.empty())
     result.push_back(
         "--trainable also matches tensors that are taken for buffers and not "
         "trained: " +
-        listFew(names) +
+        listFew(quoted(findings.passedOver)) +
         "; a --trainable that matches no parameter trains them");
-  }
   return result;
 }
 
