@@ -141,8 +141,8 @@ struct Bins {
   int64_t places() const { return count * ratio; }
 };
 
-/// Places [R, bins.places()] along a dim of `size` elements, of regions that
-/// begin and end at columns of rois [R, 4].
+/// Places [R, bins.places()] along a dim, of regions that begin at column `begin`
+/// of rois [R, 4] and end at the column two behind it.
 Operand placesOf(Emitter &emit, const Operand &rois, int64_t begin, Bins bins,
                  double scale, bool isAligned) {
   Type type = rois.elementType();
@@ -212,6 +212,8 @@ LogicalResult roiAlign(NodeContext &context) {
         "before the regions are, and an output of 1 or more "
         "bins, got " +
         Twine(ratio) + " and " + shapeText({high.count, wide.count}));
+  if (failed(context.checkShape({high.count, ratio, wide.count, ratio})))
+    return failure();
   const int64_t channels = images.shape()[1],
                 places[] = {high.places(), wide.places()};
   if (failed(context.checkShape({regions, places[0], places[1], channels})))
