@@ -40,7 +40,7 @@ LogicalResult checkWeights(const LossOption &option, Value logits) {
         std::pair("pos-weight", ArrayRef(option.positiveWeights))})
     if (bool isOne = key == StringRef("pos-weight") && weights.size() == 1;
         !weights.empty() && !isOne && weights.size() != classes)
-      return emitError(logits.getLoc())
+      return emitError(UnknownLoc::get(logits.getContext()))
              << "--loss: expects " << key << " to be " << classes
              << ", one for each class of logits '" << option.output << "' "
              << logits.getType() << ", got " << weights.size();

@@ -51,7 +51,7 @@ private:
     return word == "huber" ? "delta" : word == "smooth-l1" ? "beta" : "";
   }
   Error take(StringRef key, StringRef value);
-  /// Numbers of 0 or more, one of them above.
+  /// Numbers of 0 or more; a mean cannot divide by weights that are all 0.
   static Error takeWeights(StringRef key, StringRef value,
                            std::vector<double> &weights);
   static Error takeNumber(StringRef key, StringRef value, double low,
@@ -78,7 +78,8 @@ Error LossParser::takeWeights(StringRef key, StringRef value,
                                  std::numeric_limits<float>::max(),
                                  "of 0 or more", weights.emplace_back()))
       return error;
-  if (llvm::all_of(weights, [](double of) { return of == 0; }))
+  if (key == "class-weights" &&
+      llvm::all_of(weights, [](double of) { return of == 0; }))
     return refuseLoss("expects a weight of " + key + " to be above 0, got '" +
                       value + "'");
   return Error::success();

@@ -213,6 +213,7 @@ def activated():
         ("Relu", {}, []),
         ("Tanh", {}, [added]),
         ("LeakyRelu", {"activation_params": [0.1]}, []),
+        ("Clip", {"activation_params": [-0.5, 1.5]}, []),
     ):
         yield f"conv_{name}", MICROSOFT, "FusedConv", [image, kernel, floats(6), *more], 1, {
             "activation": name,

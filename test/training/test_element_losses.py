@@ -138,7 +138,7 @@ class ElementLosses(test_softcaps.Trained):
             ("binary-cross-entropy:logits=y,target=t,pos-weight=1:2", "pos-weight to be 11, one"),
             ("soft-cross-entropy:logits=y,target=t,class-weights=2", "class-weights to be 11, one"),
             ("mse:output=y,target=t,pos-weight=2", "unknown key 'pos-weight' of mse"),
-            ("binary-cross-entropy:logits=y,target=t,pos-weight=0", "of pos-weight to be above 0"),
+            ("binary-cross-entropy:logits=y,target=t,pos-weight=-1", "to be a number of 0 or more"),
         ):
             with self.subTest(loss=flag):
                 with self.assertRaises(CommandFailed) as raised:

@@ -206,6 +206,43 @@ class OtherTools(unittest.TestCase):
             with self.assertRaisesRegex(CommandFailed, f"--untie .*{why}"):
                 self.train(model, "--untie", pattern)
 
+    def test_made_up_names_that_coincide(self):
+        """Two matrices of one module, as exporters that fold transposes leave them, and numbers of
+        one element: a bias, a slope, and one that is neither."""
+        one = floats(WIDTH, 1)
+        tensors = [initializer("first", "onnx::MatMul_1"), initializer("again", "onnx::MatMul_2")]
+        lines = [
+            node("MatMul", ["x", "onnx::MatMul_1"], ["/m/a"], name="/m/MatMul"),
+            node("MatMul", ["/m/a", "onnx::MatMul_2"], ["/m/b"], name="/m/MatMul_1"),
+            node("MatMul", ["/m/b", "last.weight"], ["y"], name="/last/MatMul"),
+        ]
+        tensors.append(initializer("last", "last.weight"))
+        trained = self.train(self.save("m.onnx", lines, tensors, "pytorch"))
+        self.assertEqual(set(trained[1]), {"m.weight", "onnx::MatMul_2", "last.weight"})
+        named = [initializer("first"), initializer("again"), initializer("last")]
+        for line, name in zip(lines, ("first", "again", "last")):
+            line.input[1] = name
+        wanted = self.train(self.save("m.onnx", lines, named, "pytorch"))
+        # Its matrices are stored in another order, and sums have that.
+        np.testing.assert_allclose(trained[0][0], wanted[0][0], rtol=1e-5)
+        lines = [
+            node("MatMul", ["x", "first"], ["a"]),
+            node("PRelu", ["a", "slope"], ["b"]),
+            node("Mul", ["b", "factor"], ["c"]),
+            node("MatMul", ["c", "one"], ["d"]),
+            node("Add", ["d", "shift"], ["y"]),
+        ]
+        numbers_of_one = {"slope": 0.25, "factor": 2, "shift": 0.5}
+        tensors = [initializer("first"), numpy_helper.from_array(one, "one")]
+        tensors += [
+            numpy_helper.from_array(np.array([number], np.float32), name)
+            for name, number in numbers_of_one.items()
+        ]
+        model = self.save("m.onnx", lines, tensors, y=(1,))
+        weights = self.train(model, t=self.t[:, :1])[1]
+        self.assertEqual(set(weights), {"first", "one", "slope", "shift"})
+        self.assertIn("not trained here: 'factor' (a number)", self.said)
+
     def test_a_table_stored_transposed(self):
         """As Keras folds the transpose of its ReversibleEmbedding."""
         rows = 7

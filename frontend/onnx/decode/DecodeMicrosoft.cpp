@@ -76,6 +76,13 @@ LogicalResult activate(NodeContext &context, const Operand &value,
     context.set(0, value);
     return success();
   }
+  if (name == "Clip") { // its bounds are inputs
+    StandardNode node(context, name);
+    SmallVector<Operand> inputs = {value};
+    for (double bound : parameters)
+      inputs.push_back(context.emit.scalar(value.elementType(), bound));
+    return setTo(context, node, inputs);
+  }
   static const std::pair<StringRef, SmallVector<StringRef>> known[] = {
       {"Relu", {}},
       {"Sigmoid", {}},
@@ -87,7 +94,7 @@ LogicalResult activate(NodeContext &context, const Operand &value,
   if (activation == std::end(known))
     return context.error("activation '" + name +
                          "' is not supported; supported are Relu, Sigmoid, "
-                         "Tanh, LeakyRelu and HardSigmoid");
+                         "Tanh, Clip, LeakyRelu and HardSigmoid");
   StandardNode node(context, name);
   for (auto [attribute, parameter] : llvm::zip(activation->second, parameters))
     node.set(attribute, parameter);

@@ -15,13 +15,18 @@ bool isHalf(int dtype) {
   return dtype == TensorProto::FLOAT16 || dtype == TensorProto::BFLOAT16;
 }
 
-/// Whether a tensor may be a weight: a float of more than one element.
+/// Whether a tensor may be a weight: floats, and not one number alone.
 bool mayBeWeight(const TensorProto &tensor) {
   if (tensor.data_type() != TensorProto::FLOAT &&
       tensor.data_type() != TensorProto::DOUBLE && !isHalf(tensor.data_type()))
     return false;
-  // A dim of 0 is none, and two large ones are more than one element.
-  return llvm::all_of(tensor.dims(), [](int64_t dim) { return dim > 0; }) &&
+  return tensor.dims_size() > 0 &&
+         llvm::all_of(tensor.dims(), [](int64_t dim) { return dim > 0; });
+}
+
+/// Whether it is one for sure, by having several elements.
+bool isLarge(const TensorProto &tensor) {
+  return mayBeWeight(tensor) &&
          llvm::any_of(tensor.dims(), [](int64_t dim) { return dim > 1; });
 }
 
@@ -29,7 +34,7 @@ bool mayBeWeight(const TensorProto &tensor) {
 TensorProto *weightOf(NodeProto &node) {
   if (node.op_type() != "Constant" ||
       (!node.domain().empty() && node.domain() != "ai.onnx") ||
-      node.output_size() != 1)
+      node.output_size() != 1 || node.output(0).empty())
     return nullptr;
   for (auto &attribute : *node.mutable_attribute())
     if (attribute.name() == "value" && attribute.has_t() &&
@@ -51,9 +56,9 @@ void forBodies(NodeProto &node, llvm::function_ref<void(GraphProto &)> visit) {
 class Hoister {
 public:
   explicit Hoister(::onnx::ModelProto &model)
-      : model(model), takesConstants(model.producer_name() != "pytorch" &&
-                                     llvm::none_of(model.graph().initializer(),
-                                                   mayBeWeight)) {}
+      : model(model),
+        takesConstants(model.producer_name() != "pytorch" &&
+                       llvm::none_of(model.graph().initializer(), isLarge)) {}
 
   HoistedWeights run() {
     addNames(*model.mutable_graph(), /*isBody=*/false);
@@ -91,47 +96,19 @@ private:
     });
   }
 
-  void visit(GraphProto &graph, bool isBody) {
-    for (NodeProto &node : *graph.mutable_node())
-      forBodies(node, [&](GraphProto &body) { visit(body, true); });
-    // What a graph hands out, or takes, is its own.
-    llvm::StringSet<> own;
-    for (const auto &output : graph.output())
-      own.insert(output.name());
-    if (isBody)
-      for (const auto &input : graph.input())
-        own.insert(input.name());
-    auto take = [&](TensorProto &tensor) {
-      std::string name = freeName(tensor.name());
-      if (name != tensor.name())
-        rename(graph, tensor.name(), name);
-      tensor.set_name(name);
-      hoisted.push_back(std::move(tensor));
-      result.changed = true;
-    };
-    if (takesConstants)
-      eraseIf(*graph.mutable_node(), [&](NodeProto &node) {
-        TensorProto *weight = weightOf(node);
-        if (!weight || own.contains(node.output(0)))
-          return false;
-        weight->set_name(node.output(0));
-        take(*weight);
-        result.constants.insert(hoisted.back().name());
-        return true;
-      });
-    if (isBody)
-      eraseIf(*graph.mutable_initializer(), [&](TensorProto &tensor) {
-        if (!mayBeWeight(tensor) || own.contains(tensor.name()))
-          return false;
-        take(tensor);
-        return true;
-      });
-  }
+  /// Takes what may be a weight out of a graph, and renames what a body calls as
+  /// the graph around it calls something else.
+  void visit(GraphProto &graph, bool isBody);
 
-  template <typename T, typename Predicate>
-  static void eraseIf(google::protobuf::RepeatedPtrField<T> &list,
-                      Predicate predicate) {
-    list.erase(std::remove_if(list.begin(), list.end(), predicate), list.end());
+  /// Removes what `isTaken` takes; the others keep their order.
+  template <typename T, typename Take>
+  static void takeOut(google::protobuf::RepeatedPtrField<T> &list,
+                      Take isTaken) {
+    int kept = 0;
+    for (int i = 0; i < list.size(); ++i)
+      if (!isTaken(list[i]))
+        list.SwapElements(i, kept++);
+    list.DeleteSubrange(kept, list.size() - kept);
   }
 
   /// The name, where no other value of the model has it.
@@ -174,7 +151,9 @@ private:
   /// onnx.proto: 16-bit floats in int32_data, one in the low bits of each.
   void makeRaw(TensorProto &tensor) {
     if (!isHalf(tensor.data_type()) || tensor.int32_data().empty() ||
-        tensor.has_raw_data())
+        tensor.has_raw_data() ||
+        llvm::any_of(tensor.int32_data(),
+                     [](int32_t bits) { return bits < 0 || bits > 0xffff; }))
       return;
     std::string bytes;
     bytes.reserve(tensor.int32_data_size() * 2);
@@ -193,6 +172,61 @@ private:
   llvm::StringMap<int> definitions;
   std::vector<TensorProto> hoisted;
 };
+
+void Hoister::visit(GraphProto &graph, bool isBody) {
+  for (NodeProto &node : *graph.mutable_node())
+    forBodies(node, [&](GraphProto &body) { visit(body, true); });
+  // What a graph hands out, or takes, is its own; what it defines twice is an
+  // error that the import finds.
+  llvm::StringSet<> own, seen;
+  for (const auto &output : graph.output())
+    own.insert(output.name());
+  if (isBody)
+    for (const auto &input : graph.input())
+      own.insert(input.name());
+  auto define = [&](const std::string &name) {
+    if (!seen.insert(name).second)
+      own.insert(name);
+  };
+  for (const TensorProto &tensor : graph.initializer())
+    define(tensor.name());
+  for (const NodeProto &node : graph.node())
+    llvm::for_each(node.output(), define);
+  auto take = [&](TensorProto &tensor) {
+    std::string name = freeName(tensor.name());
+    if (name != tensor.name())
+      rename(graph, tensor.name(), name);
+    tensor.set_name(name);
+    hoisted.push_back(std::move(tensor));
+    result.changed = true;
+  };
+  if (takesConstants)
+    takeOut(*graph.mutable_node(), [&](NodeProto &node) {
+      TensorProto *weight = weightOf(node);
+      if (!weight || own.contains(node.output(0)))
+        return false;
+      weight->set_name(node.output(0));
+      take(*weight);
+      result.constants.insert(hoisted.back().name());
+      return true;
+    });
+  if (isBody)
+    takeOut(*graph.mutable_initializer(), [&](TensorProto &tensor) {
+      if (own.contains(tensor.name()))
+        return false;
+      if (mayBeWeight(tensor)) {
+        take(tensor);
+        return true;
+      }
+      // Of the body alone, whatever has its name outside.
+      if (std::string name = freeName(tensor.name()); name != tensor.name()) {
+        rename(graph, tensor.name(), name);
+        tensor.set_name(name);
+        result.changed = true;
+      }
+      return false;
+    });
+}
 
 } // namespace
 

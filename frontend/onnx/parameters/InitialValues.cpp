@@ -37,8 +37,7 @@ std::string ofNormalization(StringRef op, int input) {
 }
 
 bool isView(StringRef op) {
-  return op == "Reshape" || op == "Unsqueeze" || op == "Squeeze" ||
-         op == "Cast";
+  return op == "Reshape" || op == "Unsqueeze" || op == "Squeeze";
 }
 
 bool isVector(const Parameter &parameter) {
@@ -89,6 +88,12 @@ private:
     size_t rank = parameter.dims.size();
     if (op == "Gather" && input == 0 && rank == 2)
       return "normal:0,1";
+    if (op == "Cast" && input == 0)
+      if (auto reader = firstReader.find(node.output(0));
+          reader != firstReader.end())
+        return ofUse(parameter, *nodes[reader->second.first].proto,
+                     reader->second.second);
+    op.consume_front("Fused"); // of com.microsoft
     if (op == "MatMul" || (op == "Gemm" && input <= 1) ||
         (op == "Transpose" && rank == 2))
       return uniform(1 /

@@ -64,7 +64,8 @@ std::string MergedParameters::moduleOf(int index) const {
   const Node &node = nodes[index];
   if (node.proto->op_type() == "Identity" && node.proto->output_size() == 1)
     for (auto [consumer, input] : readers.consumers(node.proto->output(0)))
-      return moduleOf(consumer);
+      if (consumer > index) // else it is no order of evaluation
+        return moduleOf(consumer);
   if (std::string module = names.moduleOfNode(node); !module.empty())
     return module;
   auto [module, operation] = StringRef(node.name).rsplit('/');
@@ -74,23 +75,49 @@ std::string MergedParameters::moduleOf(int index) const {
 std::optional<std::vector<std::string>>
 MergedParameters::untie(const Initializer &initializer,
                         llvm::ArrayRef<Reader> usedBy) {
-  bool found = false;
+  llvm::SmallVector<size_t> finding;
+  for (auto [index, regex] : llvm::enumerate(regexes))
+    if (regex.isValid() && regex.match(initializer.name))
+      finding.push_back(index);
+  if (finding.empty())
+    return std::nullopt;
   Outermost modules;
   for (const Reader &reader : usedBy)
     modules.add(moduleOf(reader.node));
-  for (auto [index, regex] : llvm::enumerate(regexes))
-    if (regex.isValid() && regex.match(initializer.name)) {
-      found = true;
-      if (modules.size() > 1)
-        unties[index] = true;
-    }
-  if (!found || modules.size() < 2)
+  if (modules.size() < 2)
     return std::nullopt;
+  for (size_t index : finding)
+    unties[index] = true;
   std::vector<std::string> result;
-  for (const Reader &reader : usedBy)
-    result.push_back(modules.of(moduleOf(reader.node)).str() +
-                     ending(initializer.name));
+  llvm::DenseMap<int, int> firstInput; // of each node
+  for (const Reader &reader : usedBy) {
+    std::string name =
+        modules.of(moduleOf(reader.node)).str() + ending(initializer.name);
+    // What one node reads twice had two roles.
+    int first = firstInput.try_emplace(reader.node, reader.input).first->second;
+    if (first != reader.input)
+      name += "_" + std::to_string(reader.input);
+    while (name != initializer.name && file.find(name))
+      name += "_";
+    result.push_back(std::move(name));
+  }
   return result;
+}
+
+bool MergedParameters::mayHold(const Parameter &parameter,
+                               const Initializer &initializer,
+                               bool transposed) const {
+  const Binding &known = parameter.bindings.front();
+  if (known.initializer == &initializer)
+    return true;
+  if (parameter.untied || known.initializer->dtype != initializer.dtype)
+    return !parameter.untied;
+  const bool isTurned = known.transposed != transposed;
+  // What a view reshaped is not compared.
+  if (!isTurned && known.initializer->dims != initializer.dims)
+    return true;
+  return file.sameValues(*known.initializer, initializer, isTurned)
+      .value_or(true);
 }
 
 bool MergedParameters::maybe(const Parameter &parameter) const {
@@ -101,7 +128,7 @@ bool MergedParameters::maybe(const Parameter &parameter) const {
   for (const Binding &binding : parameter.bindings)
     for (auto [node, input] : binding.uses) {
       StringRef op = nodes[node].proto->op_type();
-      isEmbedding |= op == "Gather";
+      isEmbedding |= op == "Gather" || op == "EmbedLayerNormalization";
       if (op != "Identity")
         modules.add(moduleOf(node));
     }

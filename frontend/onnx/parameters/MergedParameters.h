@@ -22,6 +22,11 @@ public:
   std::optional<std::vector<std::string>> untie(const Initializer &initializer,
                                                 llvm::ArrayRef<Reader> usedBy);
 
+  /// Whether an initializer may hold the same parameter as those that it has
+  /// already: its values are the same, or not known.
+  bool mayHold(const Parameter &parameter, const Initializer &initializer,
+               bool transposed) const;
+
   /// Whether nodes of several modules read a parameter that may have been some
   /// with equal values (or that is joined with a transposed copy): of vectors with
   /// one value everywhere, or of matrices, where none is an embedding's that a

@@ -39,7 +39,19 @@ bool isExportersName(StringRef name) {
 }
 
 bool isNumberedName(StringRef name) {
-  return name.starts_with("const_") && llvm::isDigit(name.back());
+  return name.starts_with("const_") || name.starts_with("Constant_");
+}
+
+bool isNumber(StringRef name) {
+  StringRef own = name.contains('/') ? name.rsplit('/').second : name;
+  StringRef last = lastComponent(own);
+  return last == own || llvm::all_of(last, llvm::isDigit);
+}
+
+bool isPaddlesName(StringRef name) {
+  StringRef last = lastComponent(name);
+  return (last.consume_front("w_") || last.consume_front("b_")) &&
+         llvm::all_of(last, llvm::isDigit);
 }
 
 bool isVariableName(StringRef name) {

@@ -23,8 +23,17 @@ bool isTableName(llvm::StringRef name, size_t rank);
 bool isExportersName(llvm::StringRef name);
 
 /// Whether an exporter that is not PyTorch's gave a number to what it stores,
-/// parameters among them: const_12 (jax2onnx), const_fold_opt__12 (tf2onnx).
+/// parameters among them: const_12 (jax2onnx), const_fold_opt__12 (tf2onnx),
+/// Constant_1_output (spox).
 bool isNumberedName(llvm::StringRef name);
+
+/// Whether a tensor of one element has a name for a number: one without a module
+/// before it, or that a tool counted ("scales.0" is a number of a list, and more
+/// often that). Paths of TensorFlow's have dots in their modules.
+bool isNumber(llvm::StringRef name);
+
+/// Whether Paddle named a parameter: linear_0.w_0, batch_norm_3.b_0.
+bool isPaddlesName(llvm::StringRef name);
 
 /// Whether TensorFlow read a variable: dense/BiasAdd/ReadVariableOp:0.
 bool isVariableName(llvm::StringRef name);

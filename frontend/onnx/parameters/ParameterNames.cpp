@@ -224,8 +224,9 @@ std::string LegacyNames::nameOf(int index, int input) const {
   const Node &node = nodes[index];
   if (node.proto->op_type() == "Identity" && node.proto->output_size() == 1) {
     for (auto [consumer, position] : readers.consumers(node.proto->output(0)))
-      if (std::string name = nameOf(consumer, position); !name.empty())
-        return name;
+      if (consumer > index) // else it is no order of evaluation
+        if (std::string name = nameOf(consumer, position); !name.empty())
+          return name;
     return {};
   }
   if (node.proto->op_type() != "MatMul" || input != 1 ||

@@ -111,7 +111,8 @@ private:
                         llvm::ArrayRef<Reader> usedBy);
   Parameter &addBinding(StringRef name, const Initializer &initializer,
                         const Fold &fold, bool trainable,
-                        std::vector<std::pair<int, int>> uses);
+                        std::vector<std::pair<int, int>> uses,
+                        bool untied = false);
   void joinTransposedCopies();
   std::string scopeOfUses(const Parameter &parameter) const;
   bool isRunning(const Parameter &parameter) const;
@@ -269,33 +270,55 @@ void Recovery::addByLegacyNames(const Initializer &initializer,
     StringRef parameter = tied == kept.end() ? name : *tied;
     if (tied == kept.end())
       kept.push_back(name);
-    Parameter &bound = addBinding(parameter, initializer, fold, true, uses);
+    Parameter &bound =
+        addBinding(parameter, initializer, fold, true, uses, bool(untied));
     if (parameter != name)
       bound.aliases.push_back(name.str());
   }
 }
 
-Parameter &Recovery::addBinding(StringRef name, const Initializer &initializer,
+Parameter &Recovery::addBinding(StringRef made, const Initializer &initializer,
                                 const Fold &fold, bool trainable,
-                                std::vector<std::pair<int, int>> uses) {
+                                std::vector<std::pair<int, int>> uses,
+                                bool untied) {
   llvm::SmallVector<int64_t> dims(initializer.dims);
   if (fold.transposed)
     std::reverse(dims.begin(), dims.end());
   if (fold.isVector)
     dims = {initializer.elements};
-  // A made-up name that is taken by a tensor of another shape stays the
-  // initializer's.
-  auto entry = byName.find(name);
-  if (entry != byName.end() && (found[entry->second].dims != dims ||
-                                found[entry->second].trainable != trainable))
-    entry = byName.find(name = initializer.name);
-  if (entry == byName.end()) {
-    entry = byName.try_emplace(name, found.size()).first;
+  auto isTaken = [&](StringRef name) {
+    auto entry = byName.find(name);
+    if (entry == byName.end())
+      return false;
+    const Parameter &other = found[entry->second];
+    return other.dims != dims || other.trainable != trainable ||
+           (untied && other.bindings.front().initializer != &initializer) ||
+           !merged.mayHold(other, initializer, fold.transposed);
+  };
+  // A made-up name that another tensor has is none; one that the exporter listed
+  // has one tensor.
+  std::string name = made.str();
+  if (auto entry = byName.find(name);
+      signature.isParameter(name) && entry != byName.end() &&
+      !merged.mayHold(found[entry->second], initializer, fold.transposed))
+    refuse("initializers '" +
+           found[entry->second].bindings.front().initializer->name + "' and '" +
+           initializer.name + "' both stand for parameter '" + name +
+           "', and their values differ; export with optimize=False, and give "
+           "shardc what the exporter wrote");
+  if (isTaken(name) && !untied)
+    name = initializer.name;
+  const std::string base = name;
+  for (int number = 1; isTaken(name); ++number)
+    name = base + "_" + std::to_string(number);
+  auto [entry, isNew] = byName.try_emplace(name, found.size());
+  if (isNew) {
     Parameter parameter;
-    parameter.name = name.str();
+    parameter.name = name;
     parameter.dims = dims;
     parameter.dtype = initializer.dtype;
     parameter.trainable = trainable;
+    parameter.untied = untied;
     found.push_back(std::move(parameter));
   }
   Parameter &parameter = found[entry->second];

@@ -35,6 +35,8 @@ struct Parameter {
   bool frozen = false;
   /// A running statistic, which a batch norm's steps move.
   bool running = false;
+  /// One of several that --untie makes of an initializer.
+  bool untied = false;
   /// Module that owns it; empty where not known.
   std::string scope;
   /// How PyTorch would initialise it; see docs/architecture.md.

@@ -30,6 +30,13 @@ bool readsFactor(StringRef op, int input) {
          input >= 1;
 }
 
+/// Whether a product reads its bias there, or PRelu its slope.
+bool readsVector(StringRef op, int input) {
+  return (input == 2 &&
+          (op == "Gemm" || op == "Conv" || op == "ConvTranspose")) ||
+         (input == 1 && op == "PRelu");
+}
+
 /// Whether it is that, or the table that rows are taken of.
 bool readsWeight(StringRef op, int input) {
   return readsFactor(op, input) || (op == "Gather" && input == 0);
@@ -55,9 +62,11 @@ bool isFound(const llvm::Regex &regex, const Parameter &parameter) {
          llvm::any_of(
              parameter.aliases,
              [&](const std::string &alias) { return regex.match(alias); }) ||
-         llvm::any_of(parameter.bindings, [&](const Binding &binding) {
-           return binding.initializer && regex.match(binding.initializer->name);
-         });
+         (!parameter.untied &&
+          llvm::any_of(parameter.bindings, [&](const Binding &binding) {
+            return binding.initializer &&
+                   regex.match(binding.initializer->name);
+          }));
 }
 
 } // namespace
@@ -92,6 +101,9 @@ void Roles::collectUses() {
       else
         uses[initializer->name].emplace_back(node.proto, int(position));
     }
+  for (const Node &node : nodes)
+    for (const std::string &output : node.proto->output())
+      producers[output] = node.proto;
 }
 
 bool Roles::isReadBy(const Initializer &initializer,
@@ -116,6 +128,24 @@ bool Roles::isMatrix(const Initializer &initializer) const {
                                    }));
 }
 
+/// Whether it is added to a product of one column.
+bool Roles::isBiasOfOne(const Initializer &initializer) const {
+  auto entry = uses.find(initializer.name);
+  if (initializer.dims.size() != 1 || entry == uses.end())
+    return false;
+  return llvm::any_of(entry->second, [&](const Use &use) {
+    if (use.first->op_type() != "Add" || use.first->input_size() != 2)
+      return false;
+    const ::onnx::NodeProto *product =
+        producers.lookup(use.first->input(1 - use.second));
+    const Initializer *weight =
+        product && product->op_type() == "MatMul" && product->input_size() == 2
+            ? file.find(product->input(1))
+            : nullptr;
+    return weight && weight->dims.size() == 2 && weight->dims[1] == 1;
+  });
+}
+
 Roles::Verdict Roles::judge(const Initializer &initializer) const {
   if (!isParameterName(initializer.name) &&
       isReadBy(initializer, [](StringRef op, int input) {
@@ -128,7 +158,8 @@ Roles::Verdict Roles::judge(const Initializer &initializer) const {
   if (!isExportersName(initializer.name))
     return judgeNamed(initializer);
   // A weight that the legacy exporter transposed, or a table that it renamed.
-  if (initializer.dims.size() >= 2 && isReadBy(initializer, readsWeight))
+  if ((initializer.dims.size() >= 2 && isReadBy(initializer, readsWeight)) ||
+      isReadBy(initializer, readsVector))
     return {true, {}};
   // Numbers, masks and tables are what exporters compute; other values, and
   // vectors of one value (1 + weight, when the weight is new), were computed
@@ -142,9 +173,11 @@ Roles::Verdict Roles::judge(const Initializer &initializer) const {
       (form != StoredForm::Free &&
        (form != StoredForm::Uniform || initializer.dims.size() != 1)))
     return {};
-  return {false, isPyTorchs ? "computed by the exporter: "
-                              "do_constant_folding=False keeps what from"
-                            : "computed by the exporter"};
+  return {false,
+          isPyTorchs
+              ? "computed by the exporter: do_constant_folding=False keeps "
+                "what it is computed from"
+              : "computed by the exporter"};
 }
 
 Roles::Verdict Roles::judgeNamed(const Initializer &initializer) const {
@@ -170,12 +203,14 @@ Roles::Verdict Roles::judgeNamed(const Initializer &initializer) const {
   // Exporters that are not PyTorch's name parameters and constants as they
   // like.
   if (!isPyTorchs) {
-    // "scales.0" is a number of a list, and more often one that a tool counted.
-    StringRef last = lastComponent(name);
     if (initializer.elements == 1 && !isVariableName(name) &&
-        (last == name || llvm::all_of(last, llvm::isDigit)))
+        !isReadBy(initializer, readsVector) && !isBiasOfOne(initializer) &&
+        isNumber(name))
       return {false, "a number"};
-    return {true, {}};
+    // A tool that writes weights as constants writes others so, too.
+    return {true, initializer.mayBeLiteral && !usual && !isPaddlesName(name)
+                      ? "its name"
+                      : ""};
   }
   return {true, usual ? "" : "its name"};
 }
@@ -295,7 +330,7 @@ std::vector<std::string> Roles::constantWeights() const {
   for (const Node &node : nodes)
     for (const auto &attribute : node.proto->attribute())
       if (node.proto->op_type() == "Constant" && attribute.name() == "value" &&
-          attribute.t().dims_size() >= 2 &&
+          node.proto->output_size() > 0 && attribute.t().dims_size() >= 2 &&
           isFloat(attribute.t().data_type()) &&
           matrices.contains(node.proto->output(0)))
         result.push_back(node.proto->output(0));

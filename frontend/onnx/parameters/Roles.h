@@ -53,6 +53,7 @@ private:
                 llvm::function_ref<bool(llvm::StringRef, int)> matches) const;
   bool isFactor(const Initializer &initializer) const;
   bool isMatrix(const Initializer &initializer) const;
+  bool isBiasOfOne(const Initializer &initializer) const;
   bool isSineTable(const Parameter &parameter) const;
   std::vector<std::string> constantWeights() const;
   void promote(std::vector<Parameter> &parameters,
@@ -65,6 +66,7 @@ private:
   const RoleChoices &choices;
   const bool isPyTorchs;
   llvm::StringMap<llvm::SmallVector<Use, 2>> uses;
+  llvm::StringMap<const ::onnx::NodeProto *> producers; // by value
   llvm::DenseMap<const Initializer *, Verdict> verdicts;
   std::vector<llvm::Regex> dedicated;
 };
