@@ -43,6 +43,31 @@ def grid_sample(g, op):
     )
 
 
+@generates("RoiAlign")
+def roi_align(g, op):
+    """Regions are known: they have no gradient, and differences would find one."""
+    g.wide_only(WHY)
+    g.program.takes_constants = True  # one over the number of places
+    samples, sizes, regions = g.size(3), [g.integer(2, 6), g.integer(2, 6)], g.size(4)
+    image = of_shape(g, [samples, g.size(3), *sizes], g.main)
+    # Some reach over the border, and a few are turned around.
+    begins = g.numbers.uniform(-1.5, 5, (regions, 2))
+    ends = begins + g.numbers.uniform(-0.5, 6, (regions, 2))
+    rois = g.constant(np.concatenate([begins, ends], 1).round(3), g.main)
+    of = g.constant(g.numbers.integers(0, samples, regions), "i64")
+    coordinates = (None, "half_pixel", "output_half_pixel") if g.available_from(16) else (None,)
+    g.emit(
+        op,
+        [image, rois, of],
+        mode=g.choose(None, "avg", *(() if g.smooth else ("max",))),
+        output_height=g.integer(1, 3),
+        output_width=g.choose(None, 1, 2),
+        sampling_ratio=g.integer(1, 3),
+        spatial_scale=g.choose(None, 0.5, 0.75),
+        coordinate_transformation_mode=g.choose(*coordinates),
+    )
+
+
 @generates("AffineGrid")
 def affine_grid(g, op):
     g.available(20)

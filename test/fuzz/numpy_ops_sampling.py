@@ -89,6 +89,35 @@ def grid_sample(call):
     return [taken.reshape(*images.shape[:2], *grid.shape[1:-1])]
 
 
+@op("RoiAlign")
+def roi_align(call):
+    images, rois, of = call[0], call[1], call[2]
+    ratio = call.attribute("sampling_ratio", 0)
+    bins = [call.attribute(f"output_{name}", 1) for name in ("height", "width")]
+    otherwise = "half_pixel" if call.opset >= 16 else "output_half_pixel"
+    aligned = call.attribute("coordinate_transformation_mode", otherwise) == "half_pixel"
+    edges = rois * call.real("spatial_scale", 1) - (0.5 if aligned else 0)
+    largest, results = call.attribute("mode", "avg") == "max", []
+    for region, image in zip(edges, images[of]):
+        taps, near = [], []
+        for first, last, count, size in zip(region[1::-1], region[:1:-1], bins, image.shape[1:]):
+            length = last - first if aligned else max(last - first, 1)
+            place = first + (np.arange(count * ratio) + 0.5) * (length / (count * ratio))
+            near.append((place >= -1) & (place <= size))
+            place = np.clip(place, 0, size - 1)
+            low = np.floor(place).astype(int)
+            part = place - low
+            taps.append([(low, 1 - part), (np.minimum(low + 1, size - 1), part)])
+        parts = [
+            image[:, y[:, None], x] * (wy[:, None] * wx) for y, wy in taps[0] for x, wx in taps[1]
+        ]
+        taken = np.maximum.reduce(parts) if largest else sum(parts)
+        taken = np.where(near[0][:, None] & near[1], taken, 0)
+        taken = taken.reshape(len(taken), bins[0], ratio, bins[1], ratio)
+        results.append(taken.max((2, 4)) if largest else taken.mean((2, 4)))
+    return [np.stack(results)]
+
+
 @op("AffineGrid")
 def affine_grid(call):
     sizes, align = call.ints(1)[2:], call.attribute("align_corners", 0)

@@ -45,6 +45,44 @@ def grid_sample(call):
     return [written(call, images, grid, align)]
 
 
+@op("RoiAlign")
+def roi_align(call):
+    """Of all regions at once, as torchvision's written in Python."""
+    images, rois, of = call[0], call[1].detach(), call[2].long()
+    ratio = call.attribute("sampling_ratio", 0)
+    bins = [call.attribute(f"output_{name}", 1) for name in ("height", "width")]
+    otherwise = "half_pixel" if call.opset >= 16 else "output_half_pixel"
+    aligned = call.attribute("coordinate_transformation_mode", otherwise) == "half_pixel"
+    edges = rois * float(np.float32(call.attribute("spatial_scale", 1))) - (0.5 if aligned else 0)
+    low, rest, near = [], [], []
+    for dim in (0, 1):
+        begin, end = edges[:, 1 - dim, None], edges[:, 3 - dim, None]
+        length = end - begin if aligned else (end - begin).clamp(min=1)
+        count, size = bins[dim] * ratio, images.shape[2 + dim]
+        place = begin + (torch.arange(count, dtype=begin.dtype) + 0.5) * (length / count)
+        near.append((place >= -1) & (place <= size))
+        place = place.clamp(0, size - 1)
+        low.append(place.floor().long())
+        rest.append(place - low[-1])
+    picked = images[of]
+    rows = torch.arange(len(of))[:, None, None]
+    parts = []
+    for up in (0, 1):
+        for right in (0, 1):
+            y = (low[0] + up).clamp(max=images.shape[2] - 1)[:, :, None]
+            x = (low[1] + right).clamp(max=images.shape[3] - 1)[:, None]
+            wy = (rest[0] if up else 1 - rest[0])[:, :, None]
+            wx = (rest[1] if right else 1 - rest[1])[:, None]
+            parts.append(picked.permute(0, 2, 3, 1)[rows, y, x] * (wy * wx)[..., None])
+    largest = call.attribute("mode", "avg") == "max"
+    stacked = torch.stack(parts)
+    taken = stacked.amax(0) if largest else stacked.sum(0)
+    taken = torch.where((near[0][:, :, None] & near[1][:, None])[..., None], taken, 0)
+    taken = taken.reshape(len(of), bins[0], ratio, bins[1], ratio, images.shape[1])
+    taken = taken.amax((2, 4)) if largest else taken.mean((2, 4))
+    return [taken.permute(0, 3, 1, 2)]
+
+
 def written(call, images, grid, align):
     """What torch has no function for: dim by dim."""
     dims, places = images.ndim - 2, []

@@ -133,11 +133,34 @@ class DrawnNumbers(DrawnRuns):
         self.assertNotAlmostEqual(got, want, 6)
 
     def test_what_is_made_of_them_otherwise_is_refused(self):
-        node = helper.make_node
+        """What is made of numbers that make a mask, too, and is needed as the mask is."""
+        node, to = helper.make_node, TensorProto.DOUBLE
+        mask = node("Mul", ["more", "whole"], ["masked"])
         for at, other, said in (
-            ("b", [node("Mul", ["a", "r1"], ["b"])], "supported is one or the other"),
-            ("d", [node("Exp", ["r0"], ["d"])], "supported is one or the other"),
-            ("d", [node("Cast", ["r0"], ["d"], to=TensorProto.INT64)], "one or the other"),
+            (
+                "b",
+                [
+                    node("Mul", ["a", "noise"], ["masked"]),
+                    node("Cast", ["r1"], ["numbers"], to=to),
+                    node("Mul", ["masked", "numbers"], ["b"]),
+                ],
+                "supported is one or the other",
+            ),
+            (
+                "d",
+                [mask, node("Exp", ["r0"], ["power"]), node("Mul", ["masked", "power"], ["d"])],
+                "supported is one or the other",
+            ),
+            (
+                "d",
+                [
+                    mask,
+                    node("Cast", ["r0"], ["counted"], to=TensorProto.INT64),
+                    node("Cast", ["counted"], ["numbers"], to=to),
+                    node("Mul", ["masked", "numbers"], ["d"]),
+                ],
+                "one or the other",
+            ),
             (
                 "e",
                 [
@@ -146,7 +169,7 @@ class DrawnNumbers(DrawnRuns):
                 ],
                 "another number",
             ),
-            ("loss", [node("Identity", ["r0"], ["loss"])], "output 'loss' is a mask"),
+            ("loss", [node("Identity", ["below"], ["loss"])], "output 'loss' is a mask"),
             ("r1", [node("RandomUniformLike", ["a"], ["r1"], dtype=TensorProto.INT64)], "floats"),
         ):
             with self.subTest(said), self.assertRaisesRegex(CommandFailed, said):

@@ -15,19 +15,16 @@ bool isHalf(int dtype) {
   return dtype == TensorProto::FLOAT16 || dtype == TensorProto::BFLOAT16;
 }
 
-/// Whether a tensor may be a weight: floats, and not one number alone.
-bool mayBeWeight(const TensorProto &tensor) {
-  if (tensor.data_type() != TensorProto::FLOAT &&
-      tensor.data_type() != TensorProto::DOUBLE && !isHalf(tensor.data_type()))
-    return false;
-  return tensor.dims_size() > 0 &&
-         llvm::all_of(tensor.dims(), [](int64_t dim) { return dim > 0; });
+bool isFloat(const TensorProto &tensor) {
+  return tensor.data_type() == TensorProto::FLOAT ||
+         tensor.data_type() == TensorProto::DOUBLE ||
+         isHalf(tensor.data_type());
 }
 
-/// Whether it is one for sure, by having several elements.
-bool isLarge(const TensorProto &tensor) {
-  return mayBeWeight(tensor) &&
-         llvm::any_of(tensor.dims(), [](int64_t dim) { return dim > 1; });
+/// Whether a tensor may be a weight: floats, and not one number alone.
+bool mayBeWeight(const TensorProto &tensor) {
+  return isFloat(tensor) && tensor.dims_size() > 0 &&
+         llvm::all_of(tensor.dims(), [](int64_t dim) { return dim > 0; });
 }
 
 /// The tensor of a Constant node that may hold a weight, else null.
@@ -58,7 +55,7 @@ public:
   explicit Hoister(::onnx::ModelProto &model)
       : model(model),
         takesConstants(model.producer_name() != "pytorch" &&
-                       llvm::none_of(model.graph().initializer(), isLarge)) {}
+                       llvm::none_of(model.graph().initializer(), isFloat)) {}
 
   HoistedWeights run() {
     addNames(*model.mutable_graph(), /*isBody=*/false);

@@ -17,10 +17,9 @@ struct HoistedWeights {
 };
 
 /// Makes them initializers of the graph, with raw data. Their values need not be
-/// there. Float tensors with dims count. Constant nodes stay where
-/// they are literals of the program: in files of PyTorch's exporters, and beside
-/// weights that are initializers; and in functions, each call of which has its
-/// own.
+/// there. Float tensors with dims count. Constant nodes stay where they are
+/// literals of the program, in files of PyTorch's exporters and beside floats that
+/// are initializers, and in functions, each call of which has its own.
 HoistedWeights hoistWeights(::onnx::ModelProto &model);
 
 } // namespace shardc::onnx

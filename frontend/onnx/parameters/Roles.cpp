@@ -128,6 +128,12 @@ bool Roles::isMatrix(const Initializer &initializer) const {
                                    }));
 }
 
+/// Whether it is a product's bias, or the slope of a PRelu. A number without dims
+/// is neither.
+bool Roles::isVector(const Initializer &initializer) const {
+  return !initializer.dims.empty() && isReadBy(initializer, readsVector);
+}
+
 /// Whether it is added to a product of one column.
 bool Roles::isBiasOfOne(const Initializer &initializer) const {
   auto entry = uses.find(initializer.name);
@@ -159,7 +165,8 @@ Roles::Verdict Roles::judge(const Initializer &initializer) const {
     return judgeNamed(initializer);
   // A weight that the legacy exporter transposed, or a table that it renamed.
   if ((initializer.dims.size() >= 2 && isReadBy(initializer, readsWeight)) ||
-      isReadBy(initializer, readsVector))
+      (isVector(initializer) &&
+       !StringRef(initializer.name).contains("Constant")))
     return {true, {}};
   // Numbers, masks and tables are what exporters compute; other values, and
   // vectors of one value (1 + weight, when the weight is new), were computed
@@ -204,8 +211,7 @@ Roles::Verdict Roles::judgeNamed(const Initializer &initializer) const {
   // like.
   if (!isPyTorchs) {
     if (initializer.elements == 1 && !isVariableName(name) &&
-        !isReadBy(initializer, readsVector) && !isBiasOfOne(initializer) &&
-        isNumber(name))
+        !isVector(initializer) && !isBiasOfOne(initializer) && isNumber(name))
       return {false, "a number"};
     // A tool that writes weights as constants writes others so, too.
     return {true, initializer.mayBeLiteral && !usual && !isPaddlesName(name)

@@ -53,6 +53,7 @@ private:
                 llvm::function_ref<bool(llvm::StringRef, int)> matches) const;
   bool isFactor(const Initializer &initializer) const;
   bool isMatrix(const Initializer &initializer) const;
+  bool isVector(const Initializer &initializer) const;
   bool isBiasOfOne(const Initializer &initializer) const;
   bool isSineTable(const Parameter &parameter) const;
   std::vector<std::string> constantWeights() const;
