@@ -164,9 +164,12 @@ Roles::Verdict Roles::judge(const Initializer &initializer) const {
   if (!isExportersName(initializer.name))
     return judgeNamed(initializer);
   // A weight that the legacy exporter transposed, or a table that it renamed.
-  if ((initializer.dims.size() >= 2 && isReadBy(initializer, readsWeight)) ||
-      (isVector(initializer) &&
-       !StringRef(initializer.name).contains("Constant")))
+  if (initializer.dims.size() >= 2 && isReadBy(initializer, readsWeight))
+    return {true, {}};
+  // Another tool may number all tensors; what PyTorch's exporters name so is no
+  // bias of a module, but computed from one (of a batch norm that was folded).
+  if (!isPyTorchs && isVector(initializer) &&
+      !StringRef(initializer.name).contains("Constant"))
     return {true, {}};
   // Numbers, masks and tables are what exporters compute; other values, and
   // vectors of one value (1 + weight, when the weight is new), were computed
