@@ -80,7 +80,7 @@ private:
   /// are used first: a view of a released buffer would dangle.
   void rewriteUses(ArrayRef<ParameterUses::Use> uses);
   /// Statistics of all ranks are sums over the dimensions of the mesh.
-  void sumMeans();
+  void sumOverRanks();
 
   func::FuncOp function;
   fsdp::MeshOp mesh;
@@ -135,7 +135,7 @@ LogicalResult Sharder::run() {
   insertGathers();
   placeStarts();
   rewriteUses(uses);
-  sumMeans();
+  sumOverRanks();
   for (auto &[key, gather] : gathers)
     reductions.addUse(key.first.first,
                       gather.release ? gather.release : gather.last);
@@ -337,25 +337,23 @@ void Sharder::rewriteUses(ArrayRef<ParameterUses::Use> uses) {
   });
 }
 
-void Sharder::sumMeans() {
-  for (auto mean :
-       llvm::make_early_inc_range(body.getOps<fsdp::RankMeanOp>())) {
-    builder.setInsertionPoint(mean);
-    Location loc = mean.getLoc();
-    Value sum = mean.getInput();
+void Sharder::sumOverRanks() {
+  for (auto op : llvm::make_early_inc_range(body.getOps<fsdp::RankSumOp>())) {
+    builder.setInsertionPoint(op);
+    Location loc = op.getLoc();
+    Value sum = op.getInput();
     for (auto [group, normIsPartial] : groups.ofDims) {
       if (!group)
         continue;
       auto start = fsdp::AllReduceStartOp::create(
-          builder, loc, token, ValueRange(sum), phaseOf(mean),
-          group.getSymName(), ArrayRef(false));
+          builder, loc, token, ValueRange(sum), phaseOf(op), group.getSymName(),
+          ArrayRef(false));
       sum = fsdp::AllReduceWaitOp::create(
                 builder, loc, TypeRange(sum.getType()), start.getToken())
                 .getSums()[0];
     }
-    nn::Formula f(builder, loc);
-    mean.replaceAllUsesWith(f.scale(sum, 1 / double(mesh.getRanks())));
-    mean.erase();
+    op.replaceAllUsesWith(sum);
+    op.erase();
   }
 }
 

@@ -400,8 +400,8 @@ FailureOr<Value> NNAttachLoss::attachOutput(Signature &signature,
     if (isMean && !raise::isConstantExpression(crossEntropy.getScale()))
       emitWarning(signature.function.getLoc())
           << "labels of the cross entropy are computed in the graph: the "
-             "loss is the mean over ranks and micro-batches of each one's "
-             "mean, not over all valid labels of a step";
+             "loss is the mean over micro-batches of each one's mean, not over "
+             "all valid labels of a step";
     describe({.kind = "output", .reduction = reduction});
     if (!raise::isSplat(crossEntropy.getScale(), 1))
       scale = nn::MulOp::create(before, crossEntropy.getLoc(), scale.getType(),

@@ -46,9 +46,11 @@ public:
   Value mean(Value rows) { return meanOfSum(sum(rows)); }
   Value meanOfSum(Value sum) {
     Value mean = f.scale(sum, 1 / double(count));
-    return ranks > 1 ? Value(fsdp::RankMeanOp::create(builder, mean.getLoc(),
-                                                      mean.getType(), mean))
-                     : mean;
+    if (ranks == 1)
+      return mean;
+    Value all =
+        fsdp::RankSumOp::create(builder, mean.getLoc(), mean.getType(), mean);
+    return f.scale(all, 1 / double(ranks));
   }
   /// Back to what the op's result has to be.
   Value as(Value value, Value result) {
@@ -147,7 +149,8 @@ struct NNExpandBatchNorms : impl::NNExpandBatchNormsBase<NNExpandBatchNorms> {
       return signalPassFailure();
     }
     const bool isSync = statistics == "sync";
-    if (isSync && train.front().getOps<nn::BatchNormOp>().empty()) {
+    if (isSync && train.front().getOps<nn::BatchNormOp>().empty() &&
+        train.front().getOps<fsdp::RankSumOp>().empty()) {
       emitError(getOperation().getLoc())
           << "--batch-norm sync has no effect: no norm is by the statistics of "
              "the batch";

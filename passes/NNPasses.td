@@ -202,6 +202,48 @@ def NNPrecision : Pass<"nn-precision", "::mlir::ModuleOp"> {
   ];
 }
 
+def NNSumOverRanks : Pass<"nn-sum-over-ranks", "::mlir::ModuleOp"> {
+  let summary = "sums over a batch that are not merely added up are those of all ranks";
+  let description = [{
+    Needs: @model with its loss.
+
+    A loss that adds up what each sample gives is the mean over ranks of what each computes. One
+    that divides by a sum over the batch (a masked mean, weights of samples), takes its root, or
+    multiplies two (a balance of experts) is not: such sums and means are those of all ranks then.
+
+    Before and after, of `%count` alike:
+    ```mlir
+    %sum = nn.reduce_sum %masked [0, 1] : (tensor<4x128xf32>) -> tensor<1x1xf32>
+    %loss = nn.div %sum, %count : tensor<1x1xf32>
+    ```
+    ```mlir
+    %own = nn.stop_gradient %sum : (tensor<1x1xf32>) -> tensor<1x1xf32>
+    %all = fsdp.rank_sum %own : tensor<1x1xf32>
+    %share = nn.mul %sum, %ranks : tensor<1x1xf32>
+    %known = nn.straight_through %all to %share : tensor<1x1xf32>
+    %loss = nn.div %known, %count_of_all : tensor<1x1xf32>
+    ```
+    Means, and sums that are divided by a number of samples, are the mean over ranks; one that is
+    divided by one less than what it adds up (a variance) stays one. A gradient that is the same on
+    all ranks is not summed again; where a sample's value is computed from the sum (its weight is
+    normalized, say), the ranks' gradients are. What a parameter is applied to behind such a sum is
+    a statistic of the model, as those of batch norms are, and follows `statistics`. Samples that
+    are computed with each other otherwise (products of samples, softmaxes over them) stay those of
+    one rank, with a warning. Where the driver has followed samples through larger batches, ops say
+    so (`nn.sample_sum`); else the pass does.
+
+    Why here: behind raising, whose losses over labels are divided by what all ranks count; before
+    differentiation.
+  }];
+  let dependentDialects = ["::shardc::nn::NNDialect", "::shardc::fsdp::FSDPDialect"];
+  let options = [
+    Option<"sums", "sums", "std::string", "\"global\"",
+      "of which samples a loss's sums are: global (of all ranks), or rank (its own)">,
+    Option<"statistics", "statistics", "std::string", "\"rank\"",
+      "and those that the model uses: rank, or sync (of all ranks)">,
+    Option<"mesh", "mesh", "std::string", "\"1\"", "N, or RxS">];
+}
+
 def NNWarnRoots : Pass<"nn-warn-roots", "::mlir::ModuleOp"> {
   let summary = "warns of roots of sums of squares, whose gradient is NaN for zeros";
   let description = [{

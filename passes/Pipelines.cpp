@@ -67,6 +67,9 @@ void buildRaisePhase(OpPassManager &passes, const RaisePhaseOptions &options) {
 }
 
 void buildTrainPhase(OpPassManager &passes, const TrainPhaseOptions &options) {
+  // Once equal sums are one.
+  passes.addPass(createNNSumOverRanks(
+      {options.batchSums, options.batchNorm, options.mesh}));
   passes.addPass(createNNDifferentiate());
   passes.addPass(createNNExpandBatchNorms({options.batchNorm, options.mesh}));
   passes.addPass(createNNPlaceDraws());

@@ -63,9 +63,13 @@ struct TrainPhaseOptions : mlir::PassPipelineOptions<TrainPhaseOptions> {
   Option<std::string> strategy{*this, "strategy",
                                llvm::cl::desc("see fsdp-form-units"),
                                llvm::cl::init("")};
-  Option<std::string> batchNorm{*this, "batch-norm",
-                                llvm::cl::desc("see nn-expand-batch-norms"),
-                                llvm::cl::init("rank")};
+  Option<std::string> batchNorm{
+      *this, "batch-norm",
+      llvm::cl::desc("see nn-expand-batch-norms, nn-sum-over-ranks"),
+      llvm::cl::init("rank")};
+  Option<std::string> batchSums{*this, "batch-sums",
+                                llvm::cl::desc("see nn-sum-over-ranks"),
+                                llvm::cl::init("global")};
   Option<bool> fuseProducts{
       *this, "fuse-products",
       llvm::cl::desc("products will add what is added to them"),

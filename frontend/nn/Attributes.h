@@ -40,8 +40,21 @@ inline constexpr llvm::StringLiteral runningOptimizer = "running";
 inline constexpr llvm::StringLiteral unroundedAttr = "nn.unrounded";
 /// A text: the reduction of a loss that the graph computes itself.
 inline constexpr llvm::StringLiteral reductionAttr = "nn.reduction";
+/// On a sum over a batch's samples that nn-sum-over-ranks asks for, a dictionary:
+/// `factor`, what one process has by the sum over ranks (0: not known), and the
+/// unit attributes `meets_samples` and `statistic` (SampleSums.h).
+inline constexpr llvm::StringLiteral sampleSumAttr = "nn.sample_sum";
+/// On an op that computes samples of a batch with each other.
+inline constexpr llvm::StringLiteral mixesSamplesAttr = "nn.mixes_samples";
 /// On an op that backward computes again (nn-remat).
 inline constexpr llvm::StringLiteral recomputedAttr = "nn.recomputed";
+
+// -- of a function ------------------------------------------------------------
+
+/// A unit attribute: its ops have the two attributes of samples.
+inline constexpr llvm::StringLiteral followedAttr = "nn.samples_followed";
+/// A unit attribute: a sum that should have one is not there.
+inline constexpr llvm::StringLiteral lostSumAttr = "nn.lost_sum";
 
 // -- of the module ------------------------------------------------------------
 

@@ -4,6 +4,7 @@
 
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -17,6 +18,13 @@ struct Symbol {
   std::string input;
   int axis;
 };
+
+/// The name of a dim of an input that has no size.
+std::string symbolOf(const ::onnx::TensorShapeProto::Dimension &dim,
+                     const std::string &input, int axis) {
+  return dim.dim_param().empty() ? input + "." + std::to_string(axis)
+                                 : dim.dim_param();
+}
 
 class Binder {
 public:
@@ -67,9 +75,7 @@ private:
     for (auto [axis, dim] : llvm::enumerate(tensor.shape().dim())) {
       int64_t size = dim.dim_value();
       if (!dim.has_dim_value()) {
-        std::string symbol = dim.dim_param().empty()
-                                 ? name + "." + std::to_string(axis)
-                                 : dim.dim_param();
+        std::string symbol = symbolOf(dim, name, int(axis));
         symbols.try_emplace(symbol, Symbol{name, int(axis)});
         auto given = dims.find(symbol);
         size = given == dims.end() ? 1 : given->second;
@@ -146,6 +152,19 @@ shardc::onnx::bindInputs(MLIRContext *context, const ModelFile &file,
 /// Floats, integers or booleans: exporters may declare another width.
 static unsigned kindOf(Type type) {
   return isa<FloatType>(type) ? 0 : type.isInteger(1) ? 1 : 2;
+}
+
+std::vector<std::string> shardc::onnx::batchDims(const ModelFile &file) {
+  std::vector<std::string> result;
+  for (const auto &input : file.graph().input()) {
+    const auto &shape = input.type().tensor_type().shape();
+    if (!file.find(input.name()) && shape.dim_size() > 0 &&
+        !shape.dim(0).has_dim_value())
+      if (std::string name = symbolOf(shape.dim(0), input.name(), 0);
+          !llvm::is_contained(result, name))
+        result.push_back(name);
+  }
+  return result;
 }
 
 llvm::Error shardc::onnx::checkOutput(const ::onnx::ValueInfoProto &output,

@@ -21,6 +21,9 @@ mlir::FailureOr<llvm::SmallVector<GraphInput>>
 bindInputs(mlir::MLIRContext *context, const ModelFile &file,
            const llvm::StringMap<int64_t> &dims);
 
+/// The symbolic dims that inputs begin with: the batch's.
+std::vector<std::string> batchDims(const ModelFile &file);
+
 /// Checks what is computed against what the graph declares of an output.
 llvm::Error checkOutput(const ::onnx::ValueInfoProto &output,
                         mlir::RankedTensorType computed);

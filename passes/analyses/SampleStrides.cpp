@@ -20,53 +20,55 @@ int64_t elementsBehind(ArrayRef<int64_t> shape, size_t dim) {
   return elements;
 }
 
-/// A dim that has all samples, and how many of its positions one of them takes
-/// before the next begins.
-struct Place {
-  size_t dim;
-  int64_t inner;
-};
+} // namespace
 
-std::optional<Place> placeOf(ArrayRef<int64_t> shape, int64_t stride,
-                             int64_t samples) {
+std::optional<SampleStrides::Place>
+SampleStrides::placeOf(ArrayRef<int64_t> shape, int64_t stride) const {
   for (size_t dim = 0; dim < shape.size(); ++dim) {
     const int64_t behind = elementsBehind(shape, dim);
     if (behind <= stride && stride % behind == 0 &&
-        behind * shape[dim] % (stride * samples) == 0)
+        behind * shape[dim] % (stride * count) == 0)
       return Place{dim, stride / behind};
   }
   return std::nullopt;
 }
 
-/// The stride in a value whose dim `to` is the place's dim; 0 where it is not as
-/// long.
-int64_t strideAt(Value value, size_t to, Place place, int64_t size) {
+/// In a value whose dim `dim` is the place's; lost where it is not as long.
+SampleStrides::Found SampleStrides::at(Value value, size_t dim, Place place,
+                                       int64_t size) const {
   ArrayRef<int64_t> shape = shapeOf(value);
-  if (to >= shape.size() || shape[to] != size)
-    return 0;
-  return elementsBehind(shape, to) * place.inner;
+  if (dim >= shape.size() || shape[dim] != size)
+    return {};
+  return {elementsBehind(shape, dim) * place.inner, Place{dim, place.inner}};
 }
 
-int64_t movedStride(Operation &op, Value operand, Place place, Value result) {
+SampleStrides::Found SampleStrides::moved(Operation &op, Value operand,
+                                          Place place, Value result) const {
   const int64_t size = shapeOf(operand)[place.dim];
   if (auto transpose = dyn_cast<nn::TransposeOp>(op)) {
     ArrayRef<int64_t> permutation = transpose.getPermutation();
     const auto *to = llvm::find(permutation, static_cast<int64_t>(place.dim));
-    return strideAt(result, to - permutation.begin(), place, size);
+    return at(result, to - permutation.begin(), place, size);
   }
+  // Batches one behind the other.
+  auto concat = dyn_cast<nn::ConcatOp>(op);
+  if (concat && concat.getAxis() == place.dim &&
+      shapeOf(result)[place.dim] % size == 0)
+    return at(result, place.dim, place, shapeOf(result)[place.dim]);
   const size_t operandRank = shapeOf(operand).size(),
                resultRank = shapeOf(result).size();
   // Dims are kept from the left (rows of a table are put behind positions), or
   // aligned at the right where they are broadcast.
-  if (int64_t stride = strideAt(result, place.dim, place, size))
-    return stride;
+  if (Found kept = at(result, place.dim, place, size); kept.stride)
+    return kept;
   return resultRank > operandRank
-             ? strideAt(result, place.dim + resultRank - operandRank, place,
-                        size)
-             : 0;
+             ? at(result, place.dim + resultRank - operandRank, place, size)
+             : Found();
 }
 
-} // namespace
+SampleStrides::Found SampleStrides::outermost(Value value) const {
+  return {elementsBehind(shapeOf(value), 0), Place{0, 1}};
+}
 
 SampleStrides::SampleStrides(func::FuncOp function) {
   for (BlockArgument argument : function.getArguments()) {
@@ -80,7 +82,7 @@ SampleStrides::SampleStrides(func::FuncOp function) {
     if (count == 0)
       count = shape[0];
     if (shape[0] == count)
-      strides[argument] = elementsBehind(shape, 0);
+      places[argument] = outermost(argument);
   }
   if (count > 0)
     for (Operation &op : function.front())
@@ -93,36 +95,41 @@ void SampleStrides::follow(Operation &op) {
       drawing && drawing.samplesComeFirst()) {
     ArrayRef<int64_t> shape = shapeOf(op.getResult(0));
     if (!shape.empty() && shape[0] == count)
-      strides[op.getResult(0)] = elementsBehind(shape, 0);
+      places[op.getResult(0)] = outermost(op.getResult(0));
   }
   for (Value result : op.getResults()) {
-    int64_t found = 0;
+    Found found;
     for (Value operand : op.getOperands()) {
-      auto known = strides.find(operand);
-      if (known == strides.end())
+      auto known = places.find(operand);
+      if (known == places.end())
         continue;
       depends = true;
-      const int64_t stride = known->second;
+      const auto [stride, place] = known->second;
       if (stride == 0)
         continue;
       if (isa<nn::ReshapeOp>(op))
-        found = stride;
-      else if (auto place = placeOf(shapeOf(operand), stride, count))
-        found = movedStride(op, operand, *place, result);
-      if (found)
+        found = {stride, placeOf(shapeOf(result), stride)};
+      else if (place)
+        found = moved(op, operand, *place, result);
+      if (found.stride)
         break;
     }
     if (depends)
-      strides[result] = found;
+      places[result] = found;
   }
 }
 
+std::optional<size_t> SampleStrides::dimOf(Value value) const {
+  std::optional<Place> place = places.lookup(value).place;
+  return place ? std::optional(place->dim) : std::nullopt;
+}
+
 int64_t SampleStrides::strideOf(Value value) const {
-  auto known = strides.find(value);
-  if (known == strides.end())
+  auto known = places.find(value);
+  if (known == places.end())
     return 0;
-  if (known->second)
-    return known->second;
+  if (known->second.stride)
+    return known->second.stride;
   const int64_t elements =
       cast<RankedTensorType>(value.getType()).getNumElements();
   return elements % count == 0 ? elements / count : 0;

@@ -19,13 +19,35 @@ public:
   /// 0 where a value is no function of an input. Where the samples are lost
   /// from sight, they are taken to be outermost, if they divide the elements.
   int64_t strideOf(mlir::Value value) const;
+  /// The same, but 0 where the samples are lost from sight as well.
+  int64_t found(mlir::Value value) const { return places.lookup(value).stride; }
+  /// The dim that has the samples; none where they are lost from sight.
+  std::optional<size_t> dimOf(mlir::Value value) const;
 
 private:
+  /// A dim that has all samples, and how many of its positions one of them takes
+  /// before the next begins.
+  struct Place {
+    size_t dim;
+    int64_t inner;
+  };
+  /// 0 where samples were lost from sight; a reshape may give them no dim.
+  struct Found {
+    int64_t stride = 0;
+    std::optional<Place> place;
+  };
+
   void follow(mlir::Operation &op);
+  Found at(mlir::Value value, size_t dim, Place place, int64_t size) const;
+  Found moved(mlir::Operation &op, mlir::Value operand, Place place,
+              mlir::Value result) const;
+  std::optional<Place> placeOf(llvm::ArrayRef<int64_t> shape,
+                               int64_t stride) const;
+  Found outermost(mlir::Value value) const;
 
   int64_t count = 0;
-  /// The values that depend on inputs; 0 where samples were lost from sight.
-  llvm::DenseMap<mlir::Value, int64_t> strides;
+  /// The values that depend on inputs.
+  llvm::DenseMap<mlir::Value, Found> places;
 };
 
 } // namespace shardc

@@ -9,6 +9,7 @@
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+#include "frontend/nn/NN.h"
 #include "passes/fsdp/Attributes.h"
 #include "passes/fsdp/Communication.h"
 #include "passes/fsdp/FSDPDialect.h.inc"

@@ -212,7 +212,7 @@ func.func @model(%x: tensor<6x5xf32> {nn.name = "x", nn.role = "input"}) -> (ten
 
 //--- computed.mlir
 // Labels that the graph computes, counted there: the run's scale goes into that of the cross entropy.
-// COMPUTED: warning: labels of the cross entropy are computed in the graph: the loss is the mean over ranks and micro-batches of each one's mean
+// COMPUTED: warning: labels of the cross entropy are computed in the graph: the loss is the mean over micro-batches of each one
 // CHECK: nn.loss = {{.*}}kind = "output", labels = "", reduction = "mean"
 // CHECK: %[[S:[a-z0-9_]+]]: tensor<f32> {nn.name = "loss_scale"
 // CHECK: %[[OWN:[a-z0-9_]+]] = nn.reciprocal

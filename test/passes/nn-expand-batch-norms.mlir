@@ -16,8 +16,8 @@
 // CHECK: %[[FIRST:.*]] = nn.slice %[[RUNNING]] [0] to [1] by [1]
 // CHECK: %[[SECOND:.*]] = nn.slice %[[RUNNING]] [1] to [2] by [1]
 // SYNC-LABEL: func.func @train
-// SYNC-COUNT-4: fsdp.rank_mean
-// SYNC-NOT: fsdp.rank_mean
+// SYNC-COUNT-4: fsdp.rank_sum
+// SYNC-NOT: fsdp.rank_sum
 nn.parameter @running_mean : tensor<4xf32> {initializer = "m", file = "", offset = 0 : i64, length = 16 : i64, stored_type = f32, trainable, nn.optimizer = "running"}
 func.func @eval(%x: tensor<8x4xf32>, %c: tensor<4xf32>) -> tensor<8x4xf32> {
   %m = nn.get_parameter @running_mean : tensor<4xf32>
@@ -40,7 +40,7 @@ func.func @train(%x: tensor<8x4xf32>, %c: tensor<4xf32>) -> (tensor<8x4xf32>, te
 // CHECK-LABEL: func.func @train
 // CHECK-NOT: nn.batch_norm_grad
 // SYNC-LABEL: func.func @train
-// SYNC-COUNT-4: fsdp.rank_mean
+// SYNC-COUNT-4: fsdp.rank_sum
 // SYNC: nn.constant dense<1.032258{{.*}}> : tensor<4xf32>
 func.func @eval() {
   return

@@ -21,6 +21,8 @@ OPS_THAT_PASSES_NAME = {
     "passes/NNPrecision.cpp": 2,
     # Heads that rotate are stacked as such.
     "passes/NNStackLinears.cpp": 2,
+    # An integer sum is divided behind its cast.
+    "passes/NNSumOverRanks.cpp": 1,
     # Which roots have gradients at zero: a formula.
     "passes/NNWarnRoots.cpp": 10,
     # The fused loss multiplies in its weight's type.
@@ -33,8 +35,10 @@ OPS_THAT_PASSES_NAME = {
     "passes/analyses/ParameterUses.cpp": 2,
     # What the library adds to a product.
     "passes/analyses/RecomputationRules.cpp": 2,
-    # Two of the moves say by themselves how far apart samples are behind them.
-    "passes/analyses/SampleStrides.cpp": 2,
+    # Moves that say by themselves how far apart samples are behind them.
+    "passes/analyses/SampleStrides.cpp": 3,
+    # Which ops add, and along which dims products do: what is linear is a formula.
+    "passes/analyses/SampleSums.cpp": 17,
     # What makes probabilities of logits, behind casts.
     "passes/loss/Probabilities.cpp": 3,
     # A gradient may be made before it is reshaped.

@@ -1,8 +1,8 @@
 """Forms of losses inside the graph, each with numpy's numbers in float64.
 
 `local` computes a loss and its gradient of the scores for some samples, as one process would. A
-form is `whole` where the result is that of one process with all samples of a step, else the mean
-over ranks and micro-batches of their own.
+form is `whole` where the result is that of one process with all samples of a step, or with those of
+each of its "micro-batches", else the mean over ranks and micro-batches of their own.
 """
 import numpy as np
 from onnx import helper
@@ -200,8 +200,8 @@ FORMS = {
                               scaled(0.25, own("sum")), False, constants={"four": four},
                               says=OUTPUT, reduction="mean"),
     "computed-labels": Form([node("Abs", ["y"], "a"), entropy("mean", labels="a", ignored=1)],
-                            lambda z, y: cross_entropy(z, np.abs(y), ignored=1), False, says=OUTPUT,
-                            reduction="mean"),
+                            lambda z, y: cross_entropy(z, np.abs(y), ignored=1), "micro-batches",
+                            says=OUTPUT, reduction="mean"),
     "mean-and-squares": Form([entropy("mean", "c"), node("Mul", ["z", "z"], "q"),
                               node("ReduceMean", ["q"], "m", keepdims=0),
                               node("Mul", ["m", "half"], "h"), node("Add", ["c", "h"], "loss")],

@@ -159,7 +159,7 @@ class BatchNorms(unittest.TestCase):
             said = command(CHECK, self.path("t"), "--reference", self.path("r"))
             self.assertIn("results are the reference's expressions", said.stdout)
         MODEL.compile(self.path("r"), "1", "float32", *flags)
-        with self.assertRaisesRegex(CommandFailed, "compile the reference with --batch-norm sync"):
+        with self.assertRaisesRegex(CommandFailed, "compile the reference with its --batch-norm"):
             command(CHECK, self.path("t"), "--reference", self.path("r"))
 
     def test_a_sample_on_each_rank_has_statistics_of_all(self):
@@ -170,6 +170,8 @@ class BatchNorms(unittest.TestCase):
     def test_refusals(self):
         with self.assertRaisesRegex(CommandFailed, "expects more than one value per channel"):
             MODEL.compile(self.path("m"), 1, "float32", batch=1)
+        with self.assertRaisesRegex(CommandFailed, "has sums over the samples of all ranks"):
+            MODEL.compile(self.path("m"), 2, "float32", "--batch-norm", "sync", "--checkable")
         cnn = Model(os.path.join(MODELS, "vision-cnn-tiny"))
         with self.assertRaisesRegex(CommandFailed, "--batch-norm sync has no effect"):
             cnn.compile(self.path("m"), 2, "float32", "--batch-norm", "sync")

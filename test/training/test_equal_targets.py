@@ -60,6 +60,7 @@ COMPILER = {
     "--dump-phases-to": ["p"],
     "--disable-pass": ["nn-raise"],
     "--remarks": ["."],
+    "--batch-sums": ["global", "rank"],
     "--pass-timing": [None],
     "--checkable": [None],
 }

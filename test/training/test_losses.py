@@ -87,11 +87,11 @@ class Case:
             )
 
     def expected(self, samples, batch, weight, bias, whole=None):
-        """Loss and gradients of weight and bias over the samples, `batch` of them on each rank in
-        each micro-batch."""
+        """Loss and gradients of weight and bias over the samples; where the form is not whole, the
+        mean of what each `batch` of them gives."""
         x, y = self.x[samples].astype(np.float64), self.y[samples]
         count = len(x) // batch
-        whole = self.form.whole if whole is None else whole
+        whole = self.form.whole is True if whole is None else whole
         parts = (
             [slice(None)] if whole else [slice(i * batch, (i + 1) * batch) for i in range(count)]
         )
@@ -173,14 +173,16 @@ class Losses(unittest.TestCase):
         )
 
     def check(self, case, mesh, micro_batches, precision, *flags, whole=None):
-        batch = GLOBAL // MESHES[mesh] // micro_batches
+        batch = part = GLOBAL // MESHES[mesh] // micro_batches
+        if case.form.whole == "micro-batches":
+            part *= MESHES[mesh]
         trainer, report, said = case.compile(mesh, precision, batch)
         loss, held, gradients, parameters, printed = case.run(
             trainer, "--grad-accumulation", micro_batches, *flags
         )
         bound = BOUNDS[precision]
         want, weight, bias = case.expected(
-            slice(0, GLOBAL), batch, case.weight.astype(np.float64), case.bias, whole
+            slice(0, GLOBAL), part, case.weight.astype(np.float64), case.bias, whole
         )
         self.assert_close(loss, want, bound)
         self.assert_close(gradients["weight"], weight, bound)
@@ -188,7 +190,7 @@ class Losses(unittest.TestCase):
         # SGD with these gradients; float16's first steps may be skipped, none of these is.
         self.assert_close(parameters["weight"], case.weight - RATE * weight, bound)
         after, _, _ = case.expected(
-            slice(None), batch, case.weight - RATE * weight, case.bias - RATE * bias
+            slice(None), part, case.weight - RATE * weight, case.bias - RATE * bias
         )
         self.assert_close(held, after, 2 * bound)
         return report, said, printed
@@ -197,7 +199,7 @@ class Losses(unittest.TestCase):
         for name, case in self.cases.items():
             runs = (
                 [(mesh, count) for mesh in MESHES for count in (1, 3)]
-                if case.form.whole
+                if case.form.whole is True
                 else [("1", 3), ("4", 1), ("2x2", 3)]
             )
             for mesh, micro_batches in runs:

@@ -141,16 +141,11 @@ class BadInput(StepCheckTest):
         self.assertIn("--accumulate unsharded, which rounds and adds", process.stderr)
 
     def test_compilations_that_no_unsharded_one_is_like(self):
-        model = MODELS["mlp-tiny-loss"]
-        for mesh, flags, text in (
-            ("2x2", (), "strategy hybrid adds up gradients dimension by dimension"),
-            ("2", ("--batch-norm", "sync"), "takes statistics over all ranks"),
-        ):
-            with self.assertRaises(CommandFailed) as caught:
-                model.compile(self.path("t"), mesh, "float32", "--checkable", *flags)
-            self.assertIn(text, str(caught.exception))
-            self.assertFalse(os.path.exists(self.path("t")))
-        words = (SHARDC, model.onnx, "--checkable", "--compile-to", "plan")
+        text = "strategy hybrid adds up gradients dimension by dimension"
+        with self.assertRaisesRegex(CommandFailed, text):
+            MODELS["mlp-tiny-loss"].compile(self.path("t"), "2x2", "float32", "--checkable")
+        self.assertFalse(os.path.exists(self.path("t")))
+        words = (SHARDC, MODELS["mlp-tiny-loss"].onnx, "--checkable", "--compile-to", "plan")
         process = subprocess.run(words, capture_output=True, text=True)
         self.assertIn("writes no trainer; drop --checkable", process.stderr)
 

@@ -187,8 +187,8 @@ std::vector<std::string> proved(const plan::Plan &plan, const Results &results,
 }
 
 /// Whether ranks sum floats on their way through the model: statistics of all of
-/// them (--batch-norm sync).
-bool sumsStatistics(const plan::Plan &plan) {
+/// them (--batch-norm sync), or sums over samples (--batch-sums global).
+bool sumsOverRanks(const plan::Plan &plan) {
   return std::ranges::any_of(
       plan.train().entries(), [](const plan::Entry &entry) {
         return entry.has_all_reduce_start() &&
@@ -198,8 +198,8 @@ bool sumsStatistics(const plan::Plan &plan) {
       });
 }
 
-/// A reference that a plan can be compared with has one rank, or where ranks sum
-/// statistics the same ones.
+/// A reference that a plan can be compared with has one rank, or the same ones
+/// where their values are summed in the model.
 void expectSameSums(const plan::Plan &plan, const plan::Plan &reference,
                     const std::string &path) {
   auto mesh = [](const plan::Plan &of) {
@@ -208,14 +208,14 @@ void expectSameSums(const plan::Plan &plan, const plan::Plan &reference,
       text += concat(text.empty() ? "" : "x", dim);
     return text;
   };
-  if (sumsStatistics(plan) && mesh(plan) != mesh(reference))
+  if (sumsOverRanks(plan) && mesh(plan) != mesh(reference))
     throw BadInput(concat(path, ": is of the mesh ", mesh(reference),
-                          ", and the trainer's norms are by the statistics of "
-                          "all ranks of the mesh ",
+                          ", and the trainer has sums over the samples of all "
+                          "ranks of the mesh ",
                           mesh(plan),
-                          "; compile the reference with --batch-norm sync "
-                          "--mesh ",
-                          mesh(plan), " --strategy none"));
+                          "; compile the reference with its --batch-norm and "
+                          "--batch-sums, --mesh ",
+                          mesh(plan), " and --strategy none"));
 }
 
 /// Whether updates have a norm to clip by.

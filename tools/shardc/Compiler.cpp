@@ -76,6 +76,11 @@ private:
   /// Makes a program for each of --target's.
   bool findTargets();
   bool importModel();
+  Compilation compilation(const Options &of) {
+    return {of, context, diagnostics, wholeTime, {}, [this](int64_t times) {
+              return importLarger(&context, options, *imported.model, times);
+            }};
+  }
   /// Whether no file is input and output, or two outputs. The model's external
   /// data are known once it is imported.
   bool checkFiles();
@@ -112,7 +117,7 @@ private:
   DiagnosticPrinter diagnostics;
   shardc::onnx::ImportDiagnostics imported;
   OwningOpRef<ModuleOp> module; // as imported
-  Compilation common{options, context, diagnostics, wholeTime};
+  Compilation common = compilation(options);
   std::vector<std::unique_ptr<TargetProgram>> programs;
   /// With --checkable one for each of the programs.
   std::vector<std::unique_ptr<UnshardedStep>> unsharded;
@@ -243,7 +248,7 @@ bool Compiler::comparePolicies() {
     for (const std::string &policy : paretoPolicies()) {
       Options point = options;
       point.remat = policy;
-      Compilation alone{point, context, diagnostics, wholeTime};
+      Compilation alone = compilation(point);
       TargetProgram program(alone, target->name(), "");
       if (!program.resolveTarget() || !program.run(module->clone()) ||
           !program.plan(emission()))
@@ -355,7 +360,7 @@ std::optional<CompileReport> Compiler::planAgain(const Options &changed,
                                                  const TargetProgram &target) {
   KeptDiagnostics kept(/*keepsWarnings=*/true);
   llvm::scope_exit forget([this] { diagnostics.forgetErrors(); });
-  Compilation alone{changed, context, diagnostics, wholeTime};
+  Compilation alone = compilation(changed);
   TargetProgram program(alone, target.name(), "");
   if (!program.resolveTarget() || !program.run(module->clone()) ||
       !program.plan(emission()))

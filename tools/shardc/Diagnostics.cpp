@@ -62,6 +62,8 @@ void DiagnosticPrinter::print(Diagnostic &diagnostic) {
 }
 
 void DiagnosticPrinter::printRemark(Diagnostic &diagnostic) {
+  if (keeper)
+    return; // of a try
   std::string text = diagnostic.str();
   auto [pass, message] = StringRef(text).split(": ");
   std::string node = nodeName(diagnostic.getLocation());

@@ -204,6 +204,12 @@ void declareTraining(OptionTable &table, Said &said) {
                "whose statistics batch norms in train mode are by: rank, of a "
                "rank's own samples, as in PyTorch; sync: of all ranks' in a "
                "micro-batch, as torch.nn.SyncBatchNorm");
+  table.choice("--batch-sums", "global|rank [global]", said.options.batchSums,
+               {"global", "rank"},
+               "whose samples a sum is over that the graph's own loss divides "
+               "by, or uses otherwise than by adding it up (a masked mean): "
+               "global, of all ranks' in a micro-batch, as in one process; "
+               "rank: of a rank's own, as with FSDP");
   table.value(
       "--remat", "POLICY [cheap]", said.options.remat,
       "what backward computes again instead of keeping it; results have the "

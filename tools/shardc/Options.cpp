@@ -188,9 +188,6 @@ void checkCheckable(const Said &said) {
   if (said.compileTo != "trainer")
     fail("--compile-to ", said.compileTo,
          ": writes no trainer; drop --checkable");
-  if (options.batchNorm == "sync")
-    fail("--checkable: --batch-norm sync takes statistics over all ranks, "
-         "which an unsharded step has no batch for; give --batch-norm rank");
 }
 
 /// Checks what can be checked without the model.

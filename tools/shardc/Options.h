@@ -38,6 +38,7 @@ struct Options {
   int64_t newtonSchulzSteps = 5;
   std::string precision = "float32";
   std::string batchNorm = "rank";
+  std::string batchSums = "global";
   std::string remat = "cheap";
   std::string master;          ///< empty: float32, float64 with float64
   std::string target = "auto"; ///< names of targets, separated by commas

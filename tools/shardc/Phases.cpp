@@ -2,7 +2,9 @@
 #include "tools/shardc/Phases.h"
 
 #include "codegen/Pipelines.h"
+#include "frontend/onnx/GraphDims.h"
 #include "frontend/onnx/Import.h"
+#include "frontend/onnx/ImportedModel.h"
 #include "passes/Pipelines.h"
 #include "passes/options/LossOption.h"
 #include "tools/shardc/Options.h"
@@ -30,6 +32,22 @@ shardc::onnx::ImportOptions shardc::importOptions(const Options &options) {
   import.outputs.push_back(loss->output);
   llvm::append_range(import.outputs, options.outputs);
   return import;
+}
+
+OwningOpRef<ModuleOp> shardc::importLarger(MLIRContext *context,
+                                           const Options &options,
+                                           const onnx::ImportedModel &model,
+                                           int64_t times) {
+  onnx::ImportOptions larger = importOptions(options);
+  bool isSaid = false;
+  for (const std::string &name : onnx::batchDims(*model.file))
+    if (auto size = larger.dims.find(name); size != larger.dims.end()) {
+      size->second *= times;
+      isSaid = true;
+    }
+  onnx::ImportDiagnostics unused;
+  return isSaid ? onnx::importOnnx(context, larger, unused)
+                : OwningOpRef<ModuleOp>();
 }
 
 void shardc::buildPhase(OpPassManager &passes, Phase phase,
@@ -63,6 +81,7 @@ void shardc::buildPhase(OpPassManager &passes, Phase phase,
     train.mesh = options.mesh;
     train.strategy = options.strategy;
     train.batchNorm = options.batchNorm;
+    train.batchSums = options.batchSums;
     train.fuseProducts = settings.mergesProducts;
     return buildTrainPhase(passes, train);
   }

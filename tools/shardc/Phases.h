@@ -6,14 +6,18 @@
 #include <vector>
 
 namespace mlir {
+class MLIRContext;
+class ModuleOp;
 class OpPassManager;
-}
+template <typename OpTy> class OwningOpRef;
+} // namespace mlir
 namespace shardc {
 
 struct Options;
 namespace onnx {
 struct ImportOptions;
-}
+struct ImportedModel;
+} // namespace onnx
 
 /// In order. Import and Trainer have no passes; passes/Pipelines.h and
 /// codegen/Pipelines.h have those of the others, under the names that
@@ -37,6 +41,13 @@ constexpr const PhaseInfo &infoOf(Phase phase) { return phases[int(phase)]; }
 
 /// How the model is imported, with what the loss and --output-values need of it.
 onnx::ImportOptions importOptions(const Options &options);
+/// Imports `model` with batches so many times as large, that is the dims that
+/// inputs begin with. Null where the file says how large those are, and after an
+/// error, which has been emitted; warnings were said of the model itself.
+mlir::OwningOpRef<mlir::ModuleOp> importLarger(mlir::MLIRContext *context,
+                                               const Options &options,
+                                               const onnx::ImportedModel &model,
+                                               int64_t times);
 
 /// What a pipeline takes besides the command line.
 struct PhaseSettings {

@@ -10,9 +10,9 @@ using namespace mlir;
 using namespace shardc;
 
 llvm::ArrayRef<StringRef> shardc::passesWithRemarks() {
-  static constexpr StringRef passes[] = {"nn-raise", "fsdp-assign-units",
-                                         "nn-remat", "step-outline-kernels",
-                                         "step-write-in-place"};
+  static constexpr StringRef passes[] = {
+      "nn-raise", "nn-sum-over-ranks",    "fsdp-assign-units",
+      "nn-remat", "step-outline-kernels", "step-write-in-place"};
   return passes;
 }
 

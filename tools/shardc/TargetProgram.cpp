@@ -1,13 +1,17 @@
 // The phases that know a target.
 #include "tools/shardc/TargetProgram.h"
 
+#include "passes/analyses/MarkedSums.h"
+#include "passes/options/Mesh.h"
 #include "tools/shardc/CompilerFiles.h"
+#include "tools/shardc/Diagnostics.h"
 #include "tools/shardc/Files.h"
 #include "tools/shardc/Reports.h"
 #include "tools/shardc/TimelineFile.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
 
 #include <thread>
@@ -59,15 +63,47 @@ bool verifies(const Options &options, Phase phase) {
          !options.dumpPhasesTo.empty();
 }
 
-bool TargetProgram::runPasses(Phase phase) {
+static func::FuncOp modelOf(ModuleOp module) {
+  return module.lookupSymbol<func::FuncOp>("model");
+}
+
+void TargetProgram::followSamples() {
+  llvm::Expected<MeshShape> mesh = parseMesh(common.options.mesh);
+  if (!mesh)
+    return llvm::consumeError(mesh.takeError()); // told by the next pass
+  func::FuncOp model = modelOf(*module);
+  if (mesh->ranks() == 1 || !model || !common.importLarger)
+    return;
+  SampleSums own(model);
+  const bool isOwnLoss = StringRef(common.options.loss).empty() ||
+                         StringRef(common.options.loss).starts_with("output:");
+  // Of one sample dims do not tell where it is.
+  if (own.uses().empty() && own.mixing().empty() &&
+      !(own.samples() == 1 && isOwnLoss))
+    return;
+  KeptDiagnostics kept(/*keepsWarnings=*/true);
+  llvm::scope_exit forget([this] { common.diagnostics.forgetErrors(); });
+  OwningOpRef<ModuleOp> larger[2];
+  for (auto [i, times] : {std::pair(0, 2), std::pair(1, 4)}) {
+    larger[i] = common.importLarger(times);
+    if (!larger[i] || !runPasses(Phase::Raise, *larger[i]))
+      return;
+  }
+  markSums(model, SampleSums(modelOf(*larger[0])),
+           SampleSums(modelOf(*larger[1])), mesh->ranks());
+}
+
+bool TargetProgram::runPasses(Phase phase) { return runPasses(phase, *module); }
+
+bool TargetProgram::runPasses(Phase phase, ModuleOp on) {
   PassManager manager(&common.context);
   manager.enableTiming(phaseTime);
   // Once at the end, not after every pass: half of the time that a deep model
   // takes would go there.
   manager.enableVerifier(false);
   buildPhase(manager, phase, common.options, settings());
-  return succeeded(manager.run(*module)) &&
-         (!verifies(common.options, phase) || succeeded(verify(*module))) &&
+  return succeeded(manager.run(on)) &&
+         (!verifies(common.options, phase) || succeeded(verify(on))) &&
          !common.diagnostics.hadError();
 }
 
@@ -85,6 +121,10 @@ bool TargetProgram::runPhase(Phase phase) {
   const Options &options = common.options;
   switch (phase) {
   case Phase::Raise:
+    if (!runPasses(phase))
+      return false;
+    followSamples();
+    return true;
   case Phase::Train:
     return runPasses(phase);
   case Phase::Shard:

@@ -24,9 +24,12 @@ namespace shardc {
 struct Compilation {
   const Options &options;
   mlir::MLIRContext &context;
-  const DiagnosticPrinter &diagnostics;
+  DiagnosticPrinter &diagnostics;
   mlir::TimingScope &timing; // its phases are measured below this
   kernels::KernelCache cache = {};
+  /// Imports the model with batches so many times as large, without a word; null
+  /// where that cannot be, as where the file says how large they are.
+  std::function<mlir::OwningOpRef<mlir::ModuleOp>(int64_t)> importLarger = {};
 };
 
 /// Its functions return false after an error, which has been printed.
@@ -71,6 +74,10 @@ public:
 private:
   bool runPhase(Phase phase);
   bool runPasses(Phase phase);
+  bool runPasses(Phase phase, mlir::ModuleOp on);
+  /// Finds sums over samples that nn-sum-over-ranks will ask for, by the same
+  /// model with larger batches, where there are any.
+  void followSamples();
   bool resolveTarget(int64_t threadsPerRank);
   /// Waits for the kernels.
   bool takeKernels();

@@ -1,6 +1,8 @@
 // A mesh of one rank, and otherwise what was asked for.
 #include "tools/shardc/UnshardedStep.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <algorithm>
 #include <thread>
 
@@ -28,6 +30,16 @@ static Options unshardedOptions(const Options &of, int64_t ranks) {
   return options;
 }
 
+/// Whether ranks sum floats on their way through the model (`fsdp.rank_sum`); the
+/// counts of labels are integers.
+static bool sumsOverRanks(const plan::Plan &plan) {
+  return llvm::any_of(plan.train().entries(), [](const plan::Entry &entry) {
+    return entry.has_all_reduce_start() && entry.phase() == "forward" &&
+           !entry.all_reduce_start().has_unit() &&
+           entry.all_reduce_start().values(0).dtype() != plan::INT64;
+  });
+}
+
 UnshardedStep::UnshardedStep(const Compilation &common,
                              const TargetProgram &sharded)
     : options(unshardedOptions(common.options, sharded.report.ranks)),
@@ -44,6 +56,11 @@ UnshardedStep::make(const Compilation &common, const TargetProgram &sharded,
         "--checkable: strategy " + sharded.report.strategy +
         " adds up gradients dimension by dimension, to bits that no unsharded "
         "step has; give --strategy full, grad_op, opt or none");
+  if (sumsOverRanks(sharded.emitted()->plan))
+    return llvm::createStringError(
+        "--checkable: the model has sums over the samples of all ranks, which "
+        "an unsharded step has no batch for; give --batch-norm rank and "
+        "--batch-sums rank");
   std::unique_ptr<UnshardedStep> step(new UnshardedStep(common, sharded));
   KeptDiagnostics kept(/*keepsWarnings=*/true);
   emit.embedded = sharded.emitted()->weights;

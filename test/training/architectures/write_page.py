@@ -32,8 +32,8 @@ bounds, with values that are drawn by name. It says what it leaves out and why.
 |---|---|---|---|---|
 """
 END = """
-With batch norms or a loss of the whole batch ranks compute by their own samples, as PyTorch's do:
-those models are compared on one rank.
+With batch norms, or a loss that compares samples with each other, ranks compute by their own
+samples, as PyTorch's do: those models are compared on one rank.
 
 Where the exporter by tracing does not write a model, torch says why: `aten::diff` is transformers'
 mask of a decoder, for which the older exporter has no operator. What it traces of

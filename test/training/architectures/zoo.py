@@ -85,7 +85,7 @@ class Case:
     settings: dict = dataclasses.field(default_factory=dict)
     dry: dict = dataclasses.field(default_factory=dict)  # no dropout, where there is by default
     kind: str = None  # None: by the task of the class
-    # Batch norms, and losses of a batch: ranks would compute by their own samples.
+    # Batch norms, and losses that compare samples: ranks would compute by their own.
     alone: bool = False
 
 
@@ -133,7 +133,7 @@ ARCHITECTURES = {
     "Mixtral": hf("MixtralForCausalLM", "MixtralConfig", dict(num_local_experts=4, **GROUPED)),
     "Mixtral with auxiliary loss": hf("MixtralForCausalLM", "MixtralConfig", dict(
         num_local_experts=4, output_router_logits=True, router_aux_loss_coef=0.1, **GROUPED),
-        kind="own loss", alone=True),
+        kind="own loss"),
     "OLMoE": hf("OlmoeForCausalLM", "OlmoeConfig",
                 dict(num_experts=4, num_experts_per_tok=2, **GROUPED)),
     "BERT": hf("BertForMaskedLM", "BertConfig", TEXT, DRY),
