@@ -64,6 +64,8 @@ void setUnit(Operation *op, StringRef name) {
 /// or what multiplies instead of dividing by such. Powers of ten are small numbers
 /// that keep a divisor from 0.
 static bool mayBeOfBatch(Attribute number, int64_t samples) {
+  if (auto count = dyn_cast<IntegerAttr>(number))
+    return count.getInt() > 1 && count.getInt() % samples == 0;
   auto elements = nn::HostTensor::fromAttribute(cast<ElementsAttr>(number));
   if (!elements.isSplat())
     return true;

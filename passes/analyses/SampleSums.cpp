@@ -7,6 +7,7 @@
 #include "frontend/raise/Match.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
+#include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 
 using namespace mlir;
@@ -215,6 +216,10 @@ void SampleSums::findNumbers(Operation &op) {
   auto isSum = [&](Value value) { return of(value).kind == Kind::Sum; };
   if (llvm::none_of(op.getOperands(), isSum))
     return;
+  // What adds up a sum that was repeated multiplies it.
+  if (isa<nn::ReduceSumOp>(op))
+    numbers.push_back(
+        Builder(op.getContext()).getI64IntegerAttr(int64_t(summed(&op))));
   // The factor of what is a sum and nothing else is known by itself.
   if (Value scaled = raise::behindScale(&op);
       scaled && isSum(scaled) &&
@@ -277,7 +282,12 @@ SampleSums::Fact SampleSums::factOf(Operation &op) {
     return joined(op, Kind::Sample);
   if (has(Kind::Sum))
     return isAdding(op) ? merged(op, Kind::Sum) : joined(op, Kind::Sum);
-  return has(Kind::Sample) ? ofSamples(op) : none;
+  if (has(Kind::Sample))
+    return ofSamples(op);
+  // What is drawn for each sample.
+  if (isa<nn::Drawing>(op) && strides.found(op.getResult(0)))
+    none.kind = Kind::Sample;
+  return none;
 }
 
 /// Of values of samples, and of what does not depend on the batch.

@@ -51,8 +51,9 @@ public:
   int64_t samples() const { return strides.samples(); }
 
   /// The graph's numbers that meet sums otherwise than as their factors: what is
-  /// divided by a sum, or added to it. In one process they are the same, unless
-  /// they are numbers of a batch.
+  /// divided by a sum, or added to it, as tensors, and how many elements of a sum
+  /// are added up. In one process they are the same, unless they are numbers of a
+  /// batch.
   llvm::ArrayRef<mlir::Attribute> constants() const { return numbers; }
 
 private:

@@ -166,6 +166,25 @@ class Detached(nn.Module):
         return self.fc(x).detach()
 
 
+class Gates(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gru, self.slope = nn.GRU(8, 4, batch_first=True), nn.PReLU(4)
+        self.head = nn.Linear(4, 5)
+
+    def forward(self, x):
+        return self.head(self.slope(self.gru(x)[0].transpose(1, 2)).mean(2))
+
+
+class GroupNorm(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm, self.head = nn.Conv2d(3, 4, 3), nn.GroupNorm(2, 4), nn.Linear(4, 5)
+
+    def forward(self, x):
+        return self.head(self.norm(self.conv(x)).relu().mean((2, 3)))
+
+
 def dynamo(module, example, path, optimize):
     torch.onnx.export(
         module.train(),
@@ -216,6 +235,8 @@ EXPORTS = {
     "positions-traced": lambda path: tracing(Positions(), SEQUENCES, path),
     "copied-traced": lambda path: tracing(Copied(), VECTORS, path),
     "copied-optimized": lambda path: dynamo(Copied(), VECTORS, path, True),
+    "gates-traced": lambda path: tracing(Gates(), SEQUENCES, path),
+    "group-norm-traced": lambda path: tracing(GroupNorm(), IMAGES, path),
     "fixed-batch": lambda path: tracing(OnePlus(), VECTORS, path, axes={}),
     "mask-traced": lambda path: tracing(Masked(), IDS, path, axes=BOTH),
     "classes": lambda path: dynamo(Classes(), VECTORS, path, False),

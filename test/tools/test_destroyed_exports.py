@@ -56,6 +56,14 @@ EXPORTS = {
         "two parameters that began equal",
         ["!", "parameters 'query.weight', 'query.bias'", "optimize=False"],
     ),
+    "gates-traced": (
+        "gates in the order of PyTorch, and a slope without dims behind it",
+        [r"exporter made up: ('onnx::GRU_\d+', ){3}'onnx::PRelu_\d+'", KEEP],
+    ),
+    "group-norm-traced": (
+        "a weight of ones without dims behind it",
+        [r"not trained here: 'onnx::Mul_\d+' .*'onnx::Add_\d+'", KEEP],
+    ),
     "fixed-batch": ("a batch of any size", ["!", "--dim batch=2", "all dims are fixed"]),
     "mask-traced": (
         "a mask of any length",

@@ -23,17 +23,26 @@ bool isFloat(const Initializer &initializer) {
   return isFloat(initializer.dtype);
 }
 
-/// Whether a product reads its weight there.
-bool readsFactor(StringRef op, int input) {
-  return (op == "MatMul" || op == "Gemm" || op == "Conv" ||
-          op == "ConvTranspose") &&
-         input >= 1;
+bool isRecurrent(StringRef op) {
+  return op == "LSTM" || op == "GRU" || op == "RNN";
 }
 
-/// Whether a product reads its bias there, or PRelu its slope.
+/// Whether a product reads its weight there.
+bool readsFactor(StringRef op, int input) {
+  return ((op == "MatMul" || op == "Gemm" || op == "Conv" ||
+           op == "ConvTranspose") &&
+          input >= 1) ||
+         (isRecurrent(op) && (input == 1 || input == 2));
+}
+
+/// Whether a product reads its bias there.
+bool readsBias(StringRef op, int input) {
+  return input == 2 && (op == "Gemm" || op == "Conv" || op == "ConvTranspose");
+}
+
+/// Whether that, or what has dims as one: the biases of gates, PRelu's slope.
 bool readsVector(StringRef op, int input) {
-  return (input == 2 &&
-          (op == "Gemm" || op == "Conv" || op == "ConvTranspose")) ||
+  return readsBias(op, input) || (input == 3 && isRecurrent(op)) ||
          (input == 1 && op == "PRelu");
 }
 
@@ -128,8 +137,8 @@ bool Roles::isMatrix(const Initializer &initializer) const {
                                    }));
 }
 
-/// Whether it is a product's bias, or the slope of a PRelu. A number without dims
-/// is neither.
+/// Whether it is a product's bias or one of gates, or the slope of a PRelu. A
+/// number without dims is none.
 bool Roles::isVector(const Initializer &initializer) const {
   return !initializer.dims.empty() && isReadBy(initializer, readsVector);
 }
@@ -163,25 +172,29 @@ Roles::Verdict Roles::judge(const Initializer &initializer) const {
             initializer.elements == 1 ? "" : "a constant of the program"};
   if (!isExportersName(initializer.name))
     return judgeNamed(initializer);
-  // A weight that the legacy exporter transposed, or a table that it renamed.
+  // A weight that the legacy exporter transposed, or whose gates it put in ONNX's
+  // order, or a table that it renamed.
   if (initializer.dims.size() >= 2 && isReadBy(initializer, readsWeight))
     return {true, {}};
-  // Another tool may number all tensors; what PyTorch's exporters name so is no
-  // bias of a module, but computed from one (of a batch norm that was folded).
-  if (!isPyTorchs && isVector(initializer) &&
+  // Another tool may number all tensors. What PyTorch's exporters name so is a
+  // slope whose dims they have put right, or a bias of gates in ONNX's order, but
+  // no other bias: that is computed from one (of a batch norm that was folded).
+  if (isVector(initializer) &&
+      !(isPyTorchs && isReadBy(initializer, readsBias)) &&
       !StringRef(initializer.name).contains("Constant"))
     return {true, {}};
   // Numbers, masks and tables are what exporters compute; other values, and
-  // vectors of one value (1 + weight, when the weight is new), were computed
-  // from a parameter, most likely.
+  // vectors of one value (1 + weight, when the weight is new, or a group norm's
+  // weight with dims behind it), were computed from a parameter, most likely.
   const StoredForm form = formOf(file, initializer);
   if (!isPyTorchs && isNumberedName(initializer.name))
     return {initializer.elements > 1 &&
                 (form == StoredForm::Free || form == StoredForm::Uniform),
             {}};
+  const bool isLine = llvm::count_if(initializer.dims,
+                                     [](int64_t dim) { return dim > 1; }) == 1;
   if (initializer.elements == 1 ||
-      (form != StoredForm::Free &&
-       (form != StoredForm::Uniform || initializer.dims.size() != 1)))
+      (form != StoredForm::Free && (form != StoredForm::Uniform || !isLine)))
     return {};
   return {false,
           isPyTorchs
