@@ -205,7 +205,7 @@ def NNPrecision : Pass<"nn-precision", "::mlir::ModuleOp"> {
 def NNSumOverRanks : Pass<"nn-sum-over-ranks", "::mlir::ModuleOp"> {
   let summary = "sums over a batch that are not merely added up are those of all ranks";
   let description = [{
-    Needs: @model with its loss.
+    Needs: @model with its loss, whose ops the driver has marked (`nn.sample_sum`, MarkedSums.h).
 
     A loss that adds up what each sample gives is the mean over ranks of what each computes. One
     that divides by a sum over the batch (a masked mean, weights of samples), takes its root, or
@@ -229,8 +229,7 @@ def NNSumOverRanks : Pass<"nn-sum-over-ranks", "::mlir::ModuleOp"> {
     normalized, say), the ranks' gradients are. What a parameter is applied to behind such a sum is
     a statistic of the model, as those of batch norms are, and follows `statistics`. Samples that
     are computed with each other otherwise (products of samples, softmaxes over them) stay those of
-    one rank, with a warning. Where the driver has followed samples through larger batches, ops say
-    so (`nn.sample_sum`); else the pass does.
+    one rank, with a warning.
 
     Why here: behind raising, whose losses over labels are divided by what all ranks count; before
     differentiation.

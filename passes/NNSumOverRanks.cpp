@@ -1,7 +1,6 @@
 // nn-sum-over-ranks: sums over a batch's samples that are used otherwise than
 // by adding them up are those of all ranks.
 #include "passes/Passes.h"
-#include "passes/analyses/MarkedSums.h"
 #include "passes/options/Mesh.h"
 
 #include "frontend/nn/support/Formula.h"
@@ -131,13 +130,10 @@ void NNSumOverRanks::runOnOperation() {
   const int64_t ranks = shape->ranks();
   if (ranks == 1)
     return;
-  if (!function->hasAttr(nn::followedAttr))
-    markSums(function, SampleSums(function), ranks);
   SmallVector<Operation *> own, statisticsOfRanks, lost, mixing;
   auto take = [](Operation *op, StringRef mark) {
     return op->removeDiscardableAttr(mark);
   };
-  take(function, nn::followedAttr);
   if (take(function, nn::lostSumAttr))
     lost.push_back(function);
   if (take(function, nn::mixesSamplesAttr))

@@ -51,8 +51,6 @@ inline constexpr llvm::StringLiteral recomputedAttr = "nn.recomputed";
 
 // -- of a function ------------------------------------------------------------
 
-/// A unit attribute: its ops have the two attributes of samples.
-inline constexpr llvm::StringLiteral followedAttr = "nn.samples_followed";
 /// A unit attribute: a sum that should have one is not there.
 inline constexpr llvm::StringLiteral lostSumAttr = "nn.lost_sum";
 

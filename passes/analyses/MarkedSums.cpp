@@ -3,13 +3,8 @@
 #include "passes/analyses/MarkedSums.h"
 
 #include "frontend/nn/Attributes.h"
-#include "frontend/nn/HostTensor.h"
-#include "frontend/raise/Match.h"
 
 #include "mlir/IR/Builders.h"
-
-#include <array>
-#include <cmath>
 
 using namespace mlir;
 
@@ -60,26 +55,6 @@ void setUnit(Operation *op, StringRef name) {
 
 } // namespace
 
-/// Whether a number may be one of a batch: a multiple of its samples, or one less,
-/// or what multiplies instead of dividing by such. Powers of ten are small numbers
-/// that keep a divisor from 0.
-static bool mayBeOfBatch(Attribute number, int64_t samples) {
-  if (auto count = dyn_cast<IntegerAttr>(number))
-    return count.getInt() > 1 && count.getInt() % samples == 0;
-  auto elements = nn::HostTensor::fromAttribute(cast<ElementsAttr>(number));
-  if (!elements.isSplat())
-    return true;
-  const double value =
-      std::abs(elements.isFloat() ? elements.floatAt(int64_t(0))
-                                  : double(elements.intAt(int64_t(0))));
-  const double power = std::log10(1 / value);
-  return llvm::any_of(std::array{value, 1 / value}, [&](double size) {
-    return std::isfinite(size) && size > std::max(1.5, double(samples) - 1.5) &&
-           raise::isClose(size, std::round(size)) &&
-           !raise::isClose(power, std::round(power));
-  });
-}
-
 /// Half of a quotient is worse than none: sums are taken over all ranks
 /// together, or not at all.
 static void mark(func::FuncOp function, ArrayRef<SampleSums::Use> uses,
@@ -94,24 +69,15 @@ static void mark(func::FuncOp function, ArrayRef<SampleSums::Use> uses,
       setUnit(function, nn::lostSumAttr);
 }
 
-void markSums(func::FuncOp function, const SampleSums &found, int64_t ranks) {
-  setUnit(function, nn::followedAttr);
-  const std::vector<SampleSums::Use> uses = found.uses();
-  const bool isKnown = llvm::none_of(found.constants(), [&](Attribute number) {
-    return mayBeOfBatch(number, found.samples());
-  });
-  mark(function, uses,
-       llvm::map_to_vector(uses, [](const auto &use) { return use.sum; }),
-       llvm::map_to_vector(uses, [&](const auto &use) {
-         return isKnown && !use.isLost ? use.guessedFactor(ranks) : 0.0;
-       }));
+void markSums(func::FuncOp function, const SampleSums &found) {
+  for (const SampleSums::Use &use : found.uses())
+    mark(use.sum, use, 0);
   for (Operation *op : found.mixing())
     setUnit(op, nn::mixesSamplesAttr);
 }
 
 void markSums(func::FuncOp function, const SampleSums &doubled,
               const SampleSums &fourfold, int64_t ranks) {
-  setUnit(function, nn::followedAttr);
   const std::vector<SampleSums::Use> uses = doubled.uses(),
                                      larger = fourfold.uses();
   const bool isKnown = uses.size() == larger.size() &&

@@ -7,13 +7,13 @@
 
 namespace shardc {
 
-/// By the function alone, whose numbers are guessed to be the batch's or not.
-void markSums(mlir::func::FuncOp function, const SampleSums &found,
-              int64_t ranks);
+/// By the function alone, which does not tell what a larger batch would make of
+/// it: what one process has is not known.
+void markSums(mlir::func::FuncOp function, const SampleSums &found);
 
-/// By the same function with batches of two and of four times the size: with one
-/// sample, dims do not tell where it is. What is not found in `function` by
-/// name and place is lost.
+/// By the same function with batches of two and of four times the size: these
+/// tell which numbers are the batch's, and with one sample dims do not tell where
+/// it is. What is not found in `function` by node and kind of op is lost.
 void markSums(mlir::func::FuncOp function, const SampleSums &doubled,
               const SampleSums &fourfold, int64_t ranks);
 

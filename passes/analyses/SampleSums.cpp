@@ -77,23 +77,6 @@ double ownMultiplier(Operation *sum) {
   return multiplier;
 }
 
-bool isMultiple(double number, double of) {
-  return of > 0 && number > 0.5 * of &&
-         raise::isClose(std::round(number / of) * of, number);
-}
-
-/// One of a variance is divided by one less than there are.
-double guessedFactorBy(double divisor, const SampleSums::Use &use,
-                       int64_t ranks) {
-  const double elements = summed(use.sum);
-  if (elements > 2 && raise::isClose(divisor, elements - 1))
-    return (elements - 1) / (double(ranks) * elements - 1);
-  return isa<nn::ReduceMeanOp>(use.sum) ||
-                 isMultiple(divisor, use.samples > 1 ? use.samples : elements)
-             ? 1.0 / double(ranks)
-             : 1.0;
-}
-
 /// A divisor grows with the batch, as a line does, or not at all: `ratio` is that
 /// for four batches to that for two, of numbers that an exporter may have
 /// rounded.
@@ -120,18 +103,12 @@ double agreed(ArrayRef<double> factors) {
 
 } // namespace
 
-double SampleSums::Use::guessedFactor(int64_t ranks) const {
-  return agreed(llvm::map_to_vector(multipliers, [&](double multiplier) {
-    return guessedFactorBy(1 / std::abs(multiplier), *this, ranks);
-  }));
-}
-
-double SampleSums::Use::factor(const Use &doubled, int64_t ranks) const {
-  if (sum->getName() != doubled.sum->getName() ||
-      multipliers.size() != doubled.multipliers.size())
+double SampleSums::Use::factor(const Use &fourfold, int64_t ranks) const {
+  if (sum->getName() != fourfold.sum->getName() ||
+      multipliers.size() != fourfold.multipliers.size())
     return 0;
   SmallVector<double> factors;
-  for (auto [two, four] : llvm::zip_equal(multipliers, doubled.multipliers))
+  for (auto [two, four] : llvm::zip_equal(multipliers, fourfold.multipliers))
     factors.push_back(factorBy(two / four, ranks));
   return agreed(factors);
 }
@@ -160,7 +137,6 @@ SampleSums::SampleSums(func::FuncOp function) : strides(function) {
 SampleSums::Use &SampleSums::use(Operation *sum) {
   Use &result = found[sum];
   result.sum = sum;
-  result.samples = samples();
   return result;
 }
 

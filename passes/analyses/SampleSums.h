@@ -20,7 +20,6 @@ public:
   /// otherwise than by adding it up, in the order of the function.
   struct Use {
     mlir::Operation *sum = nullptr;
-    int64_t samples = 0; // of a rank's batch
     /// Whether a value of a sample is computed from it: the gradient that
     /// reaches the sum is then another on each rank.
     bool meetsSamples = false;
@@ -31,12 +30,9 @@ public:
     /// sight: what they would be in one process is not known.
     bool isLost = false;
     /// What one process with the batches of all ranks has, if that is the sum
-    /// over ranks times this, by which of the graph's numbers are multiples of
-    /// the samples: 1 for a sum, 1 / ranks for a mean; 0 where uses differ.
-    double guessedFactor(int64_t ranks) const;
-    /// The same for a batch half as large, where `doubled` is this use with
-    /// twice the batch.
-    double factor(const Use &doubled, int64_t ranks) const;
+    /// over ranks times this: 1 for a sum, 1 / ranks for a mean; 0 where uses
+    /// differ. This is the use with two batches, `fourfold` that with four.
+    double factor(const Use &fourfold, int64_t ranks) const;
     /// What a number of the graph multiplies it with before each of its uses
     /// that do not add up, and before the loss; a mean is a sum divided by what
     /// is added.

@@ -82,8 +82,8 @@ constexpr Known table[] = {
 /// The flags that one of the two has alone; test_mistakes.py holds them against
 /// both --help texts.
 constexpr std::string_view compilersOwn =
-    "accumulate batch-norm buffer checkable cluster compile-to cpu dim "
-    "disable-pass dump-phases-to embed-weights embedding freeze "
+    "accumulate batch-norm batch-sums buffer checkable cluster compile-to cpu "
+    "dim disable-pass dump-phases-to embed-weights embedding freeze "
     "kernel-cache kernels list-ops loss memory-limit mesh metric muon "
     "newton-schulz-steps offload optimizer output output-values pass-timing "
     "precision prefetch quiet remarks remat reshard-after-backward "

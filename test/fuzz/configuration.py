@@ -42,7 +42,8 @@ class Configuration:
     def compile_flags(self, batch, frozen_names, trained_names):
         """frozen_names: what the frozen parameter may be called; trained_names: what the others
         may."""
-        words = ["--mesh", self.mesh, "--precision", self.precision]
+        # The loss of a case is the mean of what ranks and micro-batches compute.
+        words = ["--mesh", self.mesh, "--precision", self.precision, "--batch-sums", "rank"]
         words += ["--target", self.target] if self.target else []
         for flag, value in self.compile.items():
             if value.startswith("scope:") and not any(

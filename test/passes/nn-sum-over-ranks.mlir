@@ -20,8 +20,8 @@
 func.func @model(%x: tensor<4x16xf32> {nn.name = "x", nn.role = "input"}, %m: tensor<4x16xi64> {nn.name = "m", nn.role = "input"}) -> tensor<f32> {
   %f = nn.cast %m : (tensor<4x16xi64>) -> tensor<4x16xf32>
   %masked = nn.mul %x, %f : tensor<4x16xf32>
-  %s = nn.reduce_sum %masked [0, 1] : (tensor<4x16xf32>) -> tensor<1x1xf32>
-  %n = nn.reduce_sum %m [0, 1] : (tensor<4x16xi64>) -> tensor<1x1xi64>
+  %s = nn.reduce_sum %masked [0, 1] {nn.sample_sum = {factor = 1.0 : f64}} : (tensor<4x16xf32>) -> tensor<1x1xf32>
+  %n = nn.reduce_sum %m [0, 1] {nn.sample_sum = {factor = 1.0 : f64}} : (tensor<4x16xi64>) -> tensor<1x1xi64>
   %one = nn.constant dense<1> : tensor<1x1xi64>
   %least = nn.max %n, %one : tensor<1x1xi64>
   %c = nn.cast %least : (tensor<1x1xi64>) -> tensor<1x1xf32>
@@ -32,51 +32,25 @@ func.func @model(%x: tensor<4x16xf32> {nn.name = "x", nn.role = "input"}, %m: te
 
 // -----
 
-// What is added up, and scaled, stays as it is: the loss is the mean over ranks of it. So does what is divided for each sample by
-// itself.
+// What one process has is a mean over ranks, or another share of the sum.
 // CHECK-LABEL: @model
-// CHECK-NOT: rank_sum
-// CHECK: return
-func.func @model(%x: tensor<4x16xf32> {nn.name = "x", nn.role = "input"}) -> tensor<f32> {
-  %mean = nn.reduce_mean %x [0, 1] : (tensor<4x16xf32>) -> tensor<1x1xf32>
-  %half = nn.constant dense<0.5> : tensor<1x1xf32>
-  %a = nn.mul %mean, %half : tensor<1x1xf32>
-  %row = nn.reduce_sum %x [1] : (tensor<4x16xf32>) -> tensor<4x1xf32>
-  %tanh = nn.tanh %row : tensor<4x1xf32>
-  %b = nn.reduce_mean %tanh [0] : (tensor<4x1xf32>) -> tensor<1x1xf32>
-  %c = nn.sub %a, %b : tensor<1x1xf32>
-  %loss = nn.reshape %c : (tensor<1x1xf32>) -> tensor<f32>
-  return %loss : tensor<f32>
-}
-
-// -----
-
-// A mean is that over ranks, and so is a sum that is divided by a number of samples; a variance by one less than there are stays one.
-// CHECK-LABEL: @model
-// CHECK: %[[M:.*]] = nn.reduce_mean
+// CHECK: nn.reduce_mean
 // CHECK: fsdp.rank_sum
 // CHECK: nn.constant dense<1.250000e-01>
-// CHECK: %[[S:.*]] = nn.reduce_sum
-// CHECK: fsdp.rank_sum
-// CHECK: nn.constant dense<1.250000e-01>
-// CHECK: %[[V:.*]] = nn.reduce_sum
+// CHECK: nn.reduce_sum
 // CHECK: fsdp.rank_sum
 // CHECK: nn.constant dense<0.0967741906>
+// CHECK: nn.constant dense<0.774193525>
 func.func @model(%x: tensor<4x2xf32> {nn.name = "x", nn.role = "input"}) -> tensor<f32> {
-  %m = nn.reduce_mean %x [0, 1] : (tensor<4x2xf32>) -> tensor<1x1xf32>
+  %m = nn.reduce_mean %x [0, 1] {nn.sample_sum = {factor = 0.125 : f64}} : (tensor<4x2xf32>) -> tensor<1x1xf32>
   %exp = nn.exp %m : tensor<1x1xf32>
-  %s = nn.reduce_sum %x [0, 1] : (tensor<4x2xf32>) -> tensor<1x1xf32>
-  %eight = nn.constant dense<8.0> : tensor<1x1xf32>
-  %t = nn.div %s, %eight : tensor<1x1xf32>
-  %tanh = nn.tanh %t : tensor<1x1xf32>
-  %v = nn.reduce_sum %x [0] : (tensor<4x2xf32>) -> tensor<1x2xf32>
+  %v = nn.reduce_sum %x [0] {nn.sample_sum = {factor = 0.0967741935 : f64}} : (tensor<4x2xf32>) -> tensor<1x2xf32>
   %less = nn.constant dense<0.333333333> : tensor<1x2xf32>
   %u = nn.mul %v, %less : tensor<1x2xf32>
   %e = nn.exp %u : tensor<1x2xf32>
   %es = nn.reduce_sum %e [1] : (tensor<1x2xf32>) -> tensor<1x1xf32>
-  %a = nn.add %exp, %tanh : tensor<1x1xf32>
-  %b = nn.add %a, %es : tensor<1x1xf32>
-  %loss = nn.reshape %b : (tensor<1x1xf32>) -> tensor<f32>
+  %a = nn.add %exp, %es : tensor<1x1xf32>
+  %loss = nn.reshape %a : (tensor<1x1xf32>) -> tensor<f32>
   return %loss : tensor<f32>
 }
 
@@ -94,7 +68,7 @@ nn.parameter @w : tensor<8xf32> {initializer = "w", file = "", offset = 0 : i64,
 func.func @model(%x: tensor<4x8xf32> {nn.name = "x", nn.role = "input"}) -> tensor<f32> {
   %w = nn.get_parameter @w : tensor<8xf32>
   // expected-warning @below {{the model uses sums over a batch's samples as batch norms use their statistics}}
-  %mean = nn.reduce_mean %x [0] : (tensor<4x8xf32>) -> tensor<1x8xf32>
+  %mean = nn.reduce_mean %x [0] {nn.sample_sum = {factor = 0.125 : f64, meets_samples, statistic}} : (tensor<4x8xf32>) -> tensor<1x8xf32>
   %all = nn.broadcast %mean : (tensor<1x8xf32>) -> tensor<4x8xf32>
   %d = nn.sub %x, %all : tensor<4x8xf32>
   %row = nn.reshape %w : (tensor<8xf32>) -> tensor<1x8xf32>
@@ -107,15 +81,16 @@ func.func @model(%x: tensor<4x8xf32> {nn.name = "x", nn.role = "input"}) -> tens
 
 // -----
 
-// Samples that are multiplied with each other are told; so is what is divided by a count then, and left.
+// Samples that are multiplied with each other are told; so is a sum of which it is not known what one process has, and no other is
+// summed then.
 // CHECK-LABEL: @model
 // CHECK-NOT: rank_sum
 func.func @model(%x: tensor<4x8xf32> {nn.name = "x", nn.role = "input"}) -> tensor<f32> {
   // expected-warning @below {{samples of a batch are computed with each other}}
-  %scores = nn.matmul %x, %x {transpose_rhs} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x4xf32>
+  %scores = nn.matmul %x, %x {nn.mixes_samples, transpose_rhs} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x4xf32>
   %m = nn.reduce_mean %scores [0, 1] : (tensor<4x4xf32>) -> tensor<1x1xf32>
   // expected-warning @below {{in ways that were not followed to all samples}}
-  %n = nn.reduce_sum %x [0, 1] : (tensor<4x8xf32>) -> tensor<1x1xf32>
+  %n = nn.reduce_sum %x [0, 1] {nn.sample_sum = {factor = 0.0 : f64}} : (tensor<4x8xf32>) -> tensor<1x1xf32>
   %q = nn.div %m, %n : tensor<1x1xf32>
   %loss = nn.reshape %q : (tensor<1x1xf32>) -> tensor<f32>
   return %loss : tensor<f32>

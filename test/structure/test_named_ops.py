@@ -38,7 +38,7 @@ OPS_THAT_PASSES_NAME = {
     # Moves that say by themselves how far apart samples are behind them.
     "passes/analyses/SampleStrides.cpp": 3,
     # Which ops add, and along which dims products do: what is linear is a formula.
-    "passes/analyses/SampleSums.cpp": 18,
+    "passes/analyses/SampleSums.cpp": 17,
     # What makes probabilities of logits, behind casts.
     "passes/loss/Probabilities.cpp": 3,
     # A gradient may be made before it is reshaped.

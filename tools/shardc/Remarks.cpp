@@ -11,7 +11,7 @@ using namespace shardc;
 
 llvm::ArrayRef<StringRef> shardc::passesWithRemarks() {
   static constexpr StringRef passes[] = {
-      "nn-raise", "nn-sum-over-ranks",    "fsdp-assign-units",
+      "nn-raise", "fsdp-assign-units",    "nn-sum-over-ranks",
       "nn-remat", "step-outline-kernels", "step-write-in-place"};
   return passes;
 }

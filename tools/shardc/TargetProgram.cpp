@@ -87,7 +87,7 @@ void TargetProgram::followSamples() {
   for (auto [i, times] : {std::pair(0, 2), std::pair(1, 4)}) {
     larger[i] = common.importLarger(times);
     if (!larger[i] || !runPasses(Phase::Raise, *larger[i]))
-      return;
+      return markSums(model, own);
   }
   markSums(model, SampleSums(modelOf(*larger[0])),
            SampleSums(modelOf(*larger[1])), mesh->ranks());
