@@ -231,6 +231,10 @@ void SampleSums::follow(Operation &op) {
     Fact &own = facts[result] = fact;
     if (own.kind == Kind::Sample && !strides.found(result))
       own.kind = Kind::Unknown;
+    // What is summed of them will not be told to be a sum of all ranks.
+    if (own.kind == Kind::Unknown)
+      for (Operation *sum : own.met)
+        use(sum).isLost = true;
   }
 }
 
